@@ -321,6 +321,8 @@ static void olmo2(emp_fields *f, emp_transformer_model *m)
     emp_model_llama_like(f, m);
     m->places = EMP_NORMS_INSIDE;
     m->qk_norm = EMP_QK_NORM_ALL;
+    if (strcmp(f->family, "olmo3") == 0)
+        emp_model_windows(f, m, emp_model_but_the_last, 4);
 }
 
 static void smollm3(emp_fields *f, emp_transformer_model *m)
@@ -559,6 +561,8 @@ const char *emp_model_family_defaults(const char *type)
          QWEN3_5 "num_key_value_heads=2 moe_intermediate_size=512 "
                  "shared_expert_intermediate_size=512 num_experts_per_tok=8 "
                  "num_experts=256 "},
+        {"llama4_text", " attention_chunk_size=8192 "},
+        {"olmo3", " sliding_window=4096 "},
         {"qwen3_5", QWEN3_5 "num_key_value_heads=4 intermediate_size=12288 "},
         {"nemotron_h", " num_attention_heads=32 num_key_value_heads=8 head_dim=128 "
                        "intermediate_size=21504 ssm_state_size=128 mamba_num_heads=128 "

@@ -28,6 +28,10 @@ Test(config, steps_hold_weights_states_and_caches)
     const int64_t            cache = 2LL * (2 * 2 * 16) * 3 * 50;
     static const char *const windows =
         TINY(",'layer_types':['sliding_attention','full_attention'],'sliding_window':10");
+    /* the first three of four layers have a window */
+    static const char *const olmo3 =
+        "{'model_type':'olmo3','hidden_act':'silu','num_hidden_layers':2," TINY_SIZES
+        ",'torch_dtype':'bfloat16','sliding_window':10}";
     const struct {
         const char *config, *options;
         int64_t     of_parameter, more;
@@ -36,7 +40,8 @@ Test(config, steps_hold_weights_states_and_caches)
                  {TINY(""), ",batch=1,seq=8,optimizer=sgd,dtype=fp32", 4, 0},
                  {TINY(""), ",phase=decode,batch=3,seq=50", 2, 2 * cache},
                  {TINY(""), ",phase=prefill,batch=3,seq=50", 2, 2 * cache},
-                 {windows, ",phase=decode,batch=3,seq=50", 2, cache + cache / 5}};
+                 {windows, ",phase=decode,batch=3,seq=50", 2, cache + cache / 5},
+                 {olmo3, ",phase=decode,batch=3,seq=50", 2, 2 * cache / 5}};
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         emp_graph *g = config_load_whole(cases[i].config, cases[i].options);
@@ -392,7 +397,19 @@ Test(config, members_that_are_left_out_have_the_defaults_of_the_type)
 #define NEMOTRON                                                                       \
     "{'model_type':'nemotron_h','hidden_size':512,'vocab_size':1000,'hybrid_override_" \
     "pattern':'M*-'"
+#define OLMO3                                                                            \
+    "{'model_type':'olmo3','hidden_size':512,'num_attention_heads':8,'vocab_size':1000," \
+    "'num_hidden_layers':8,'intermediate_size':1024"
+#define LLAMA4                                                               \
+    "{'model_type':'llama4_text','hidden_size':512,'num_attention_heads':8," \
+    "'vocab_size':1000,'num_hidden_layers':4,'intermediate_size':1024,"      \
+    "'num_local_experts':4,'num_experts_per_tok':1"
+#define SLIDING \
+    "'sliding_attention','sliding_attention','sliding_attention','full_attention'"
     static const char *const pairs[][2] = {
+        {OLMO3 "}",
+         OLMO3 ",'sliding_window':4096,'layer_types':[" SLIDING "," SLIDING "]}"},
+        {LLAMA4 "}", LLAMA4 ",'attention_chunk_size':8192}"},
         {QWEN "}",
          QWEN ",'num_attention_heads':16,'num_key_value_heads':4,'head_dim':256,"
               "'intermediate_size':12288,'linear_num_key_heads':16,"
@@ -403,11 +420,12 @@ Test(config, members_that_are_left_out_have_the_defaults_of_the_type)
                   "'intermediate_size':21504,'ssm_state_size':128,'mamba_num_heads':128,"
                   "'mamba_head_dim':64,'n_groups':8,'conv_kernel':4,'chunk_size':128}"}};
 
+#define LONG ",phase=decode,seq=16384" /* tokens, more than any window */
     for (size_t i = 0; i < COUNT(pairs); i++) {
-        emp_graph *g = config_load(pairs[i][1], "");
+        emp_graph *g = config_load(pairs[i][1], LONG);
         uint64_t   hash = g->hash;
         emp_graph_destroy(g);
-        expect_hash(config_spec(pairs[i][0], ""), hash);
+        expect_hash(config_spec(pairs[i][0], LONG), hash);
     }
 }
 
