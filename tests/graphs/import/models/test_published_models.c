@@ -177,6 +177,28 @@ Test(published_models, every_weight_is_updated_by_a_gradient_of_its_shape)
     }
 }
 
+/* The rest of the folder: what one benchmark has in place of a published model, and models without a row. */
+Test(published_models, configs_of_the_data_folder_are_the_published_models)
+{
+    static const char *const files[][2] = {
+        {"llama3.1-8b", "meta-llama/Meta-Llama-3.1-8B"},
+        {"llama3.1-70b", "meta-llama/Meta-Llama-3.1-70B"},
+        {"llama3.1-405b", "meta-llama/Meta-Llama-3.1-405B"},
+        {"llama4-maverick-400b", "meta-llama/Llama-4-Maverick-17B-128E-Instruct"},
+        {"deepseek-v3", "deepseek-ai/DeepSeek-V3"},
+        {"mixtral-8x7b", "mistralai/Mixtral-8x7B-v0.1"},
+        {"qwen3-32b", "Qwen/Qwen3-32B"}};
+
+    for (size_t i = 0; i < COUNT(files); i++) {
+        const char *path =
+            graph_source_path(scratch_print("data/models/%s.json", files[i][0]));
+        emp_graph *g =
+            graph_load(scratch_print("hf:path=%s,phase=decode,seq=16", path), NULL, NULL);
+        cr_expect_eq(g->parameter_count, published_model_named(files[i][1])->parameters,
+                     "%s: %lld", files[i][0], (long long)g->parameter_count);
+    }
+}
+
 Test(published_models, configs_are_read_as_they_are_published)
 {
     const char *source = getenv("EMP_SOURCE_DIR");
