@@ -31,8 +31,9 @@ typedef struct {
 typedef struct {
     emp_part *part[EMP_TURN_KINDS];
     int32_t   count[EMP_TURN_KINDS];
-    /* parameters of a rank; of the first those of another stage's table, of the second those of experts that have copies */
-    double   dense, expert, tables, copies;
+    /* parameters of a rank; of the first those of another stage's table and those that all tensor ranks have, of the second
+     * those of experts that have copies */
+    double   dense, expert, tables, whole, copies;
     double   activations, input, transient, late;
     uint64_t kinds[LAYER_KINDS_MAX / KIND_BITS]; /* bit k: it has layers of kind k */
     /* of one micro-batch: collectives that nothing hides, all kernels, those of attention, those that move data, and what the
@@ -162,6 +163,7 @@ static void count_work(chunk *c, const emp_work *w)
 {
     c->layer_activations = fmax(c->layer_activations, w->activation_bytes);
     c->dense += w->dense_parameters;
+    c->whole += w->whole_parameters;
     c->expert += w->expert_parameters;
     c->copies += w->copy_parameters;
     c->activations += w->activation_bytes;
@@ -370,18 +372,19 @@ cleanup:
 
 /* Parameters of a stage. */
 typedef struct {
-    double dense, expert, tables, copies;
+    double dense, expert, tables, whole, copies;
 } parameters;
 
 static parameters parameters_of(const predictor *x, int32_t stage)
 {
-    parameters sum = {0.0, 0.0, 0.0, 0.0};
+    parameters sum = {0.0, 0.0, 0.0, 0.0, 0.0};
 
     for (int32_t c = 0; c < x->schedule.chunks; c++) {
         if (x->schedule.stage_of[c] != stage) continue;
         sum.dense += x->chunk[c].dense;
         sum.expert += x->chunk[c].expert;
         sum.tables += x->chunk[c].tables;
+        sum.whole += x->chunk[c].whole;
         sum.copies += x->chunk[c].copies;
     }
     return sum;
@@ -645,7 +648,7 @@ static void add_memory(emp_parallel_step *out, const predictor *x, emp_stage_loa
         const double     activations = activations_of(&live, x, s) + shadows_of(x, s);
         const emp_rank_parameters shares = shares_of(x, n.dense, n.expert);
         out->host_bytes = fmax(out->host_bytes, emp_homes_bytes(&x->d, &shares, live));
-        out->parameters += ((n.dense - n.tables) * x->d.tp +
+        out->parameters += ((n.dense - n.tables - n.whole) * x->d.tp + n.whole +
                             n.expert * without_copies(x) * x->d.etp * x->d.ep) *
                            x->d.pp * x->d.vp / x->schedule.chunks;
         if (stage != NULL) stage[s] = (emp_stage_load){0.0, states + activations};

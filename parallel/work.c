@@ -180,6 +180,13 @@ static void backward_product(builder *b, sharding how, double tokens, double in,
     add_beside(b, s, weight);
 }
 
+/* Parameters that each tensor rank has whole. */
+static void count_whole(builder *b, double parameters)
+{
+    b->w->dense_parameters += parameters;
+    b->w->whole_parameters += parameters;
+}
+
 /* Notes a shape whose gradient exists once in the weights' format. */
 static void add_shadow(builder *b, double in, double out)
 {
@@ -190,9 +197,10 @@ static void add_shadow(builder *b, double in, double out)
 }
 
 /* The parameters of a product on a rank, and what the framework keeps of their gradient in the weights' format. */
-static void count_product(builder *b, double in, double out)
+static void count_product(builder *b, sharding how, double in, double out)
 {
     b->w->dense_parameters += in * out;
+    if (how == WHOLE) b->w->whole_parameters += in * out;
     add_shadow(b, in, out);
 }
 
@@ -211,7 +219,7 @@ static double norm_parameters(const builder *b, double size)
 static void forward_norm(builder *b, double tokens, double size)
 {
     add_stream(b, &b->w->forward, EMP_STREAM_PLAIN, 2.0 * HALF * tokens * size);
-    b->w->dense_parameters += norm_parameters(b, size);
+    count_whole(b, norm_parameters(b, size));
 }
 
 /* Reads the input and the gradient, writes a gradient, and sums those of the factors. */
@@ -321,8 +329,10 @@ static void forward_queries(builder *b, const emp_transformer_layer *l, const wi
     if (m->qk_norm != EMP_QK_NORM_NONE) {
         add_stream(b, &b->w->forward, EMP_STREAM_PLAIN, 2.0 * HALF * b->tokens * w->q);
         add_stream(b, &b->w->forward, EMP_STREAM_PLAIN, 2.0 * HALF * b->tokens * w->k);
-        b->w->dense_parameters +=
-            m->qk_norm == EMP_QK_NORM_HEAD ? 2.0 * l->head_size : w->q + w->k;
+        if (m->qk_norm == EMP_QK_NORM_HEAD)
+            count_whole(b, 2.0 * l->head_size);
+        else
+            b->w->dense_parameters += w->q + w->k;
         b->w->activation_bytes += HALF * b->tokens * (w->q + w->k);
     }
     if (m->has_rotary) {
@@ -347,7 +357,7 @@ static void backward_queries(builder *b, const emp_transformer_layer *l, const w
         add_stream(b, &b->w->backward, EMP_STREAM_PLAIN,
                    2.0 * HALF * b->tokens * (w->q + w->k + w->v));
         backward_product(b, COLUMNS, b->tokens, b->h, w->q + w->k + w->v);
-        count_product(b, b->h, w->q + w->k + w->v);
+        count_product(b, COLUMNS, b->h, w->q + w->k + w->v);
         return;
     }
     const double up = l->head_size - m->rotary_size + l->value_size;
@@ -357,13 +367,13 @@ static void backward_queries(builder *b, const emp_transformer_layer *l, const w
     backward_product(b, WHOLE, b->tokens, from, w->q);
     backward_norm(b, b->local, m->key_rank);
     backward_product(b, WHOLE, b->local, b->h, m->key_rank + m->rotary_size);
-    count_product(b, m->key_rank, l->heads / b->tp * up);
-    count_product(b, from, w->q);
-    count_product(b, b->h, m->key_rank + m->rotary_size);
+    count_product(b, COLUMNS, m->key_rank, l->heads / b->tp * up);
+    count_product(b, COLUMNS, from, w->q);
+    count_product(b, WHOLE, b->h, m->key_rank + m->rotary_size);
     if (m->query_rank == 0) return;
     backward_norm(b, b->local, m->query_rank);
     backward_product(b, WHOLE, b->local, b->h, m->query_rank);
-    count_product(b, b->h, m->query_rank);
+    count_product(b, WHOLE, b->h, m->query_rank);
     add_residual(b,
                  &b->w->backward); /* gradients of both products of the norm's output */
 }
@@ -405,9 +415,9 @@ static void add_attention(builder *b, const emp_transformer_layer *l)
     exchange(b, &b->w->forward, output);
     forward_product(b, ROWS, b->tokens, output, b->h);
     add_residual(b, &b->w->forward);
-    count_product(b, output, b->h);
+    count_product(b, ROWS, output, b->h);
     if (b->p->model->has_qkv_bias) b->w->dense_parameters += w.q + w.k + w.v;
-    if (b->p->model->has_output_bias) b->w->dense_parameters += b->h;
+    if (b->p->model->has_output_bias) count_whole(b, b->h);
     keep_attention(b, l, &w);
 }
 
@@ -455,9 +465,12 @@ static void add_dense(builder *b, double inner)
     forward_product(b, COLUMNS, b->tokens, b->h, up);
     forward_activation(b, b->tokens, part);
     forward_product(b, ROWS, b->tokens, part, b->h);
-    count_product(b, b->h, up);
-    count_product(b, part, b->h);
-    if (b->p->model->has_mlp_bias) b->w->dense_parameters += up + b->h;
+    count_product(b, COLUMNS, b->h, up);
+    count_product(b, ROWS, part, b->h);
+    if (b->p->model->has_mlp_bias) {
+        b->w->dense_parameters += up;
+        count_whole(b, b->h);
+    }
     b->w->activation_bytes += HALF * b->tokens * (up + part);
     b->w->transient_bytes = fmax(b->w->transient_bytes,
                                  HALF * b->tokens * (up + part) + HALF * b->local * b->h);
@@ -559,7 +572,7 @@ static void add_experts(builder *b, const emp_transformer_layer *l)
     add(s, (emp_segment){.compute_s = grouped_s(b, EMP_PASS_FORWARD, &e, e.part, b->h)},
         grouped_launches(&e));
     dispatch(b, s, &e, true);
-    b->w->dense_parameters += b->h * l->experts;
+    count_whole(b, b->h * l->experts);
     b->w->expert_parameters += e.groups * b->h * (up + e.part);
     b->w->copy_parameters +=
         fmin(1.0, 2.0 * b->d->redundant / (l->experts + b->d->redundant)) * e.groups *
@@ -659,7 +672,8 @@ void emp_work_embedding(emp_work *w, const emp_parallel *p)
     add_stream(&b, &w->backward, EMP_STREAM_PLAIN,
                HALF * matrix + 2.0 * HALF * b.tokens * b.h);
     add_stream(&b, &w->backward, EMP_STREAM_PLAIN, (HALF + 2.0 * FLOAT) * matrix);
-    w->dense_parameters = matrix + (double)p->model->position_rows * b.h;
+    w->dense_parameters = matrix;
+    count_whole(&b, (double)p->model->position_rows * b.h);
     w->row_bytes = HALF * b.tokens * b.h / b.tp;
     w->late_bytes = HALF * matrix;
 }
@@ -675,7 +689,7 @@ void emp_work_join(emp_work *w, const emp_parallel *p)
     forward_norm(&b, b.local, b.h);
     add_stream(&b, &w->forward, EMP_STREAM_PLAIN, 4.0 * state);
     forward_product(&b, COLUMNS, b.tokens, 2.0 * b.h, b.h / b.tp);
-    count_product(&b, 2.0 * b.h, b.h / b.tp);
+    count_product(&b, COLUMNS, 2.0 * b.h, b.h / b.tp);
     backward_product(&b, COLUMNS, b.tokens, 2.0 * b.h, b.h / b.tp);
     add_stream(&b, &w->backward, EMP_STREAM_PLAIN, 4.0 * state);
     backward_norm(&b, b.local, b.h);

@@ -74,11 +74,12 @@ typedef struct {
 typedef struct {
     emp_segments forward, backward;
     double       dense_parameters, expert_parameters; /**< on a rank */
-    double       copy_parameters;  /**< of expert_parameters: those that have copies */
-    double       activation_bytes; /**< kept of a micro-batch until its backward pass */
-    double       row_bytes;   /**< of a table: rows that are read of it; 0 = a matrix */
-    double       input_bytes; /**< what recomputation keeps instead */
-    double       transient_bytes; /**< besides, during the backward pass */
+    double whole_parameters; /**< of dense_parameters: those that each tensor rank has */
+    double copy_parameters;  /**< of expert_parameters: those that have copies */
+    double activation_bytes; /**< kept of a micro-batch until its backward pass */
+    double row_bytes;        /**< of a table: rows that are read of it; 0 = a matrix */
+    double input_bytes;      /**< what recomputation keeps instead */
+    double transient_bytes;  /**< besides, during the backward pass */
     double
         late_bytes; /**< likewise, when the activations are released: the embedding's */
     /** matrices whose gradient the framework keeps once for each shape, unused, in half precision: the one that counts is
