@@ -192,9 +192,31 @@ static emp_status check_heads(const emp_degrees *d, const emp_transformer_layer 
                          l->kv_heads / d->tp, err);
 }
 
-static emp_status check_layer(const emp_degrees *d, const emp_transformer_layer *l,
-                              emp_error *err)
+/* A part of the model whose work emp_work_layer() does not have and that is no small one; NULL: there is none. */
+static const char *unknown_part(const emp_transformer_model *m,
+                                const emp_transformer_layer *l)
 {
+    const bool has_gate = m->gate == EMP_GATE_ALL || m->gate == EMP_GATE_IN_QUERY;
+
+    if (m->is_encoder) return "encoders, whose tokens see all others";
+    if (l->indexer != EMP_INDEXER_NONE) return "indexers, which choose keys";
+    if (l->keys_are_values) return "keys that are values, too";
+    if (l->keys_of >= 0) return "layers that read another layer's keys";
+    if (l->has_parallel_norms) return "dense parts beside experts";
+    if (l->is_feed_forward_linear) return "single matrices as feed-forward parts";
+    if (m->layer_embedding > 0) return "embeddings of each layer";
+    if (m->expert_size > 0) return "experts of another size than the hidden one";
+    return has_gate ? "gates of attention" : NULL;
+}
+
+static emp_status check_layer(const emp_degrees *d, const emp_transformer_model *m,
+                              const emp_transformer_layer *l, emp_error *err)
+{
+    const char *unknown = unknown_part(m, l);
+
+    if (unknown != NULL)
+        return EMP_ERROR(EMP_EUNSUPPORTED, "training in parallel is not known of %s",
+                         unknown);
     if (l->mixer != EMP_MIXER_ATTENTION)
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "training in parallel is known of layers with attention, not of "
@@ -267,7 +289,7 @@ emp_status emp_degrees_resolve(emp_degrees *d, int32_t chunk_layers[EMP_CHUNKS_M
         EMP_CHECK(check_divides("tp", d->tp, "the tokens of a micro-batch",
                                 (int64_t)d->micro_batch * d->sequence / d->cp, err));
     for (int32_t l = 0; l < model->layer_count; l++)
-        EMP_CHECK(check_layer(d, &model->layer[l], err));
+        EMP_CHECK(check_layer(d, model, &model->layer[l], err));
     if (!has_experts && d->ep > 1)
         return EMP_ERROR(EMP_EINVAL, "ep=%d, and the model has no experts; want ep=1",
                          d->ep);

@@ -228,6 +228,29 @@ static void backward_norm(builder *b, double tokens, double size)
     add_stream(b, &b->w->backward, EMP_STREAM_PLAIN, 4.0 * HALF * tokens * size);
 }
 
+/* The norm before a part of a layer, or in its place the one behind it; with both the part's output is kept as well. A part
+ * beside attention may read attention's norm, whose input and output are kept then. */
+static void forward_norms(builder *b, bool is_beside)
+{
+    const emp_norm_places places = b->p->model->places;
+
+    if (is_beside && places == EMP_NORMS_PARALLEL) return;
+    forward_norm(b, b->local, b->h);
+    b->w->activation_bytes += 2.0 * HALF * b->local * b->h;
+    if (places != EMP_NORMS_SANDWICH) return;
+    forward_norm(b, b->local, b->h);
+    b->w->activation_bytes += HALF * b->local * b->h;
+}
+
+static void backward_norms(builder *b, bool is_beside)
+{
+    const emp_norm_places places = b->p->model->places;
+
+    if (is_beside && places == EMP_NORMS_PARALLEL) return;
+    backward_norm(b, b->local, b->h);
+    if (places == EMP_NORMS_SANDWICH) backward_norm(b, b->local, b->h);
+}
+
 /* The residual: the sum of the forward pass, and that of two gradients. */
 static void add_residual(builder *b, emp_segments *s)
 {
@@ -378,7 +401,7 @@ static void backward_queries(builder *b, const emp_transformer_layer *l, const w
                  &b->w->backward); /* gradients of both products of the norm's output */
 }
 
-/* Bytes that attention keeps: its input and the norm of it; queries, keys and values; its output, and a number a
+/* Bytes that attention keeps besides its norm's: queries, keys and values; its output, and a number a
  * head. With latent attention the vectors of low rank stay beside them, with their norms. */
 static void keep_attention(builder *b, const emp_transformer_layer *l, const widths *w)
 {
@@ -394,9 +417,8 @@ static void keep_attention(builder *b, const emp_transformer_layer *l, const wid
                 HALF * b->tokens * (m->query_rank + m->key_rank) * (1.0 - 1.0 / b->tp);
     }
     b->w->input_bytes = HALF * b->local * b->h;
-    b->w->activation_bytes += 2.0 * HALF * b->local * b->h +
-                              HALF * b->tokens * (qkv + output) +
-                              FLOAT * b->tokens * l->heads / b->tp;
+    b->w->activation_bytes +=
+        HALF * b->tokens * (qkv + output) + FLOAT * b->tokens * l->heads / b->tp;
     if (b->d->recompute == EMP_RECOMPUTE_SELECTIVE)
         b->w->activation_bytes -= HALF * b->tokens * output;
 }
@@ -406,7 +428,7 @@ static void add_attention(builder *b, const emp_transformer_layer *l)
     const widths w = widths_of(b, l);
     const double output = l->heads / b->tp * l->value_size;
 
-    forward_norm(b, b->local, b->h);
+    forward_norms(b, false);
     forward_queries(b, l, &w);
     exchange(b, &b->w->forward, w.q);
     exchange(b, &b->w->forward, w.k);
@@ -435,7 +457,7 @@ static void add_attention_backward(builder *b, const emp_transformer_layer *l)
     exchange(b, &b->w->backward, w.k);
     exchange(b, &b->w->backward, w.v);
     backward_queries(b, l, &w);
-    backward_norm(b, b->local, b->h);
+    backward_norms(b, false);
     add_residual(b, &b->w->backward);
 }
 
@@ -609,8 +631,7 @@ static void add_experts_backward(builder *b, const emp_transformer_layer *l)
 
 static void add_feed_forward(builder *b, const emp_transformer_layer *l)
 {
-    forward_norm(b, b->local, b->h);
-    b->w->activation_bytes += 2.0 * HALF * b->local * b->h;
+    forward_norms(b, true);
     if (l->experts > 0) add_experts(b, l);
     if (l->experts > 0 && l->shared_inner > 0) {
         add_dense(b, l->shared_inner);
@@ -628,7 +649,7 @@ static void add_feed_forward_backward(builder *b, const emp_transformer_layer *l
     }
     if (l->experts > 0) add_experts_backward(b, l);
     if (l->experts == 0 && l->inner > 0) add_dense_backward(b, l->inner);
-    backward_norm(b, b->local, b->h);
+    backward_norms(b, true);
     add_residual(b, &b->w->backward);
 }
 

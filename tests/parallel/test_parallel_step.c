@@ -6,6 +6,7 @@
 #include "parallel/models.h"
 #include "parallel/plan.h"
 #include "parallel/spec.h"
+#include "tests/graphs/import/models/configs.h"
 #include "tests/test.h"
 
 static emp_cluster *load_cluster(const char *name)
@@ -71,6 +72,46 @@ Test(models, have_the_parameters_that_are_published, .fini = expect_all_freed)
                        1.0);
     /* 671.0 billion; without the bias of the router's scores, which is no parameter of the optimizer */
     cr_expect_float_eq(step_of("deepseek-v3").parameters, 671.026e9, 1e7);
+}
+
+/* Rows for padding, and biases of experts, are less than 4 of 10,000 parameters. */
+Test(models, have_the_published_parameters_or_are_refused, .init = scratch_create,
+     .fini = expect_all_freed)
+{
+    int32_t                count, known = 0;
+    const published_model *models = published_models(&count);
+
+    for (int32_t i = 0; i < count; i++) {
+        emp_parallel_step step = {0};
+        const char *spec = config_spec(models[i].config, ",seq=512,micro_batches=1");
+        if (predict_spec(&step, spec, "b200", false, NULL) == EMP_EUNSUPPORTED) continue;
+        cr_expect_lt(fabs(step.parameters / (double)models[i].parameters - 1.0), 4e-4,
+                     "%s: %.0f", models[i].name, step.parameters);
+        known++;
+    }
+    cr_expect_geq(known, 48, "%d are known", known);
+    scratch_remove();
+}
+
+/* An encoder's tokens see twice the keys that a decoder's do; indexers leave few of them. */
+Test(models, with_parts_of_unknown_work_are_refused, .init = scratch_create,
+     .fini = expect_all_freed)
+{
+    static const char *const cases[][2] = {
+        {"deepseek-ai/DeepSeek-V3.2", "indexers"},
+        {"google/gemma-4-31B-it", "keys that are values"},
+        {"google/gemma-4-26B-A4B", "dense parts beside experts"},
+        {"Qwen/Qwen3.5-27B", "gates of attention"},
+        {"bert-base-uncased", "encoders"}};
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const char *config = published_model_named(cases[i][0])->config;
+        EXPECT_REFUSED(refuse(config_spec(config, ",tp=1"), &err), EMP_EUNSUPPORTED,
+                       cases[i][1]);
+    }
+    EXPECT_REFUSED(refuse("transformer:encoder=1,tp=1", &err), EMP_EUNSUPPORTED,
+                   "encoders");
+    scratch_remove();
 }
 
 /* A layer that predicts a further token has the parameters and the time of one more layer, of a product of twice the hidden size
