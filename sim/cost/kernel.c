@@ -341,14 +341,20 @@ static bool is_native(const emp_op_cost *c, emp_format format)
            format == format_of_dtype(c->computed, EMP_FORMAT_FP32);
 }
 
-/* The time of a decoded token whose cache is stored in fewer bits than its queries: `seconds` in the format of the queries,
- * less in proportion to the bytes of the cache, down to the time of the arithmetic. */
-static double narrow_cache_s(double seconds, const emp_op_cost *c, const emp_device *gpu,
-                             const emp_attention *a)
+/* The time of a decoded token whose cache is stored in fewer bits than its queries, or has the values in its keys: `seconds`
+ * with keys and values in the format of the queries, less in proportion to the bytes of the cache, down to the time of the
+ * arithmetic. */
+static double small_cache_s(double seconds, const emp_op_cost *c, const emp_device *gpu,
+                            const emp_attention *a)
 {
     enum { ROW = 4096 };
-    const double share = (double)emp_dtype_tensor_bytes(c->stored, &EMP_SHAPE(ROW)) /
-                         (ROW * emp_format_bytes(a->format));
+    const double narrow =
+        c->stored == EMP_DTYPE_NONE
+            ? 1.0
+            : (double)emp_dtype_tensor_bytes(c->stored, &EMP_SHAPE(ROW)) /
+                  (ROW * emp_format_bytes(a->format));
+    const double keys = c->value_size > 0 ? 1.0 : (double)c->head_size / (double)c->k;
+    const double share = narrow * keys;
     const double peak = product_peak(gpu, a->format), fixed = gpu->kernel_minimum_s;
 
     if (share >= 1.0 || seconds <= fixed) return seconds;
@@ -372,8 +378,7 @@ static double attention_s(const emp_op_cost *c, const emp_device *gpu, emp_forma
     if (c->queries < 1 || c->keys < 1 || c->batch < 1 || c->head_size < 1) return -1.0;
     a.group = fmax(1.0, (double)c->m / (double)c->queries);
     if (emp_attention_time(&seconds, &form, gpu, &a, NULL) != EMP_OK) return -1.0;
-    if (is_decode && c->stored != EMP_DTYPE_NONE)
-        seconds = narrow_cache_s(seconds, c, gpu, &a);
+    if (is_decode) seconds = small_cache_s(seconds, c, gpu, &a);
     return seconds * c->flops / attention_flops(&a);
 }
 

@@ -179,9 +179,10 @@ typedef struct emp_op_cost {
     /** For attention whose measured times count: then batch counts its key heads, and m counts the queries of
      * all heads that share one; 0 = not known. */
     int64_t queries, keys, head_size;
+    int64_t value_size; /**< likewise; 0 = values are the first columns of the keys */
 } emp_op_cost;
 
-_Static_assert(sizeof(emp_op_cost) == 8 * sizeof(int32_t) + 14 * sizeof(int64_t),
+_Static_assert(sizeof(emp_op_cost) == 8 * sizeof(int32_t) + 15 * sizeof(int64_t),
                "costs are compared by their bytes");
 
 enum {

@@ -134,19 +134,35 @@ static double pairs_of(const emp_op_attrs *attrs, int64_t queries, int64_t keys)
     return attrs->is_causal ? count_pairs((double)queries, L, w) : (double)queries * w;
 }
 
+static void spare_bytes(const emp_tensor_info *info, emp_op_cost *cost)
+{
+    int64_t bytes = emp_info_bytes(info);
+
+    if (bytes <= cost->bytes_read) cost->bytes_read -= bytes;
+}
+
+/* Values of the only head that are narrower than its keys are the keys' first columns (latent attention), and not read
+ * again. */
+static bool values_are_columns(const emp_shape *k, const emp_shape *v)
+{
+    return emp_shape_size(k, 2) == 1 && emp_shape_last(v) < emp_shape_last(k);
+}
+
 /* The sizes of tensors q, k, v from input \a first on; the queries of heads that share keys are rows of one
  * product. */
 static void cost_attention(const emp_op_view *op, int32_t first, double factor,
                            emp_op_cost *cost)
 {
     const emp_shape *q = &op->input[first].shape, *k = &op->input[first + 1].shape;
+    const emp_shape *v = &op->input[first + 2].shape;
     int64_t          queries = emp_shape_size(q, 1), heads = emp_shape_size(q, 2);
     int64_t          groups = emp_shape_size(k, 2) < heads ? emp_shape_size(k, 2) : heads;
-    double           sizes = (double)emp_shape_size(q, 3) +
-                   (double)emp_shape_size(&op->input[first + 2].shape, 3);
-    double pairs = pairs_of(op->attrs, queries, emp_shape_size(k, 1));
+    double           sizes = (double)emp_shape_size(q, 3) + (double)emp_shape_size(v, 3);
+    bool             is_one = values_are_columns(k, v);
+    double           pairs = pairs_of(op->attrs, queries, emp_shape_size(k, 1));
 
     emp_view_cost(op, EMP_OP_GEMM, 0.0, cost);
+    if (is_one) spare_bytes(&op->input[first + 2], cost);
     cost->flops =
         factor * 2.0 * (double)emp_shape_size(q, 0) * (double)heads * pairs * sizes;
     cost->batch = emp_mul_saturating(emp_shape_size(q, 0), groups);
@@ -157,6 +173,7 @@ static void cost_attention(const emp_op_view *op, int32_t first, double factor,
     cost->queries = queries;
     cost->keys = emp_shape_size(k, 1);
     cost->head_size = emp_shape_size(q, 3);
+    cost->value_size = is_one ? 0 : emp_shape_size(v, 3);
     if (!emp_dtype_is_float(op->input[first + 1].dtype))
         cost->stored = op->input[first + 1].dtype;
 }
@@ -484,13 +501,6 @@ static void spare_idle_keys(const emp_tensor_info *keys, double read, emp_op_cos
     if (bytes <= cost->bytes_read) cost->bytes_read -= bytes;
 }
 
-static void spare_bytes(const emp_tensor_info *info, emp_op_cost *cost)
-{
-    int64_t bytes = emp_info_bytes(info);
-
-    if (bytes <= cost->bytes_read) cost->bytes_read -= bytes;
-}
-
 /* Products of \a pairs of queries and keys of \a sizes, of tensors q and k. */
 static void fill_products(const emp_shape *q, const emp_shape *k, double pairs,
                           double sizes, double factor, emp_op_cost *cost)
@@ -506,8 +516,7 @@ static void fill_products(const emp_shape *q, const emp_shape *k, double pairs,
     cost->k = (int64_t)fmin(fmax(1.0, factor * sizes), 0x1p60);
 }
 
-/* SparseAttention(q, k, v, numbers[, sinks]), or its gradient (dy, q, k, v, y, sums, numbers[, sinks]). Values of the
- * only head that are narrower than its keys are the keys' first columns (latent attention), and not read again. */
+/* SparseAttention(q, k, v, numbers[, sinks]), or its gradient (dy, q, k, v, y, sums, numbers[, sinks]). */
 static void cost_sparse(const emp_op_view *op, int32_t first, double factor,
                         emp_op_cost *cost)
 {
@@ -517,13 +526,12 @@ static void cost_sparse(const emp_op_view *op, int32_t first, double factor,
     int64_t size = emp_shape_last(&k->shape), value = emp_shape_last(&v->shape);
     double  pairs = compressed_pairs(op->attrs, emp_shape_size(&q->shape, 1),
                                      emp_shape_size(&k->shape, 1), chosen);
-    bool    is_one = emp_shape_size(&k->shape, 2) == 1 && value < size;
 
     emp_view_cost(op, EMP_OP_GEMM, 0.0, cost);
     fill_products(&q->shape, &k->shape, pairs, (double)size + (double)value, factor,
                   cost);
     spare_idle_keys(k, queries * chosen, cost);
-    if (is_one)
+    if (values_are_columns(&k->shape, &v->shape))
         spare_bytes(v, cost);
     else
         spare_idle_keys(v, queries * chosen, cost);

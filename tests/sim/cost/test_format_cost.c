@@ -21,7 +21,10 @@ static void set_up(void)
             "x = f[512,1024]; w = f[1024,256]; product = MatMul x w; "
             "q = f[2,1024,8,128]; k, v = f[2,1024,2,128]; attention = Attention@ q k v; "
             "gradient = AttentionGrad@ attention q k v attention attention:1; "
-            "one = f[2,1,8,128]; decode = Attention one k v",
+            "one = f[2,1,8,128]; decode = Attention one k v; "
+            "token = f[64,1,8,128]; keys, apart = f[64,16384,1,128]; "
+            "columns = f[64,16384,1,96]; own = Attention token keys apart; "
+            "latent = Attention token keys columns",
             &causal, &causal);
     graph = kit_finish(b);
 }
@@ -158,6 +161,20 @@ Test(format_cost, attention_takes_what_its_table_says)
     cr_assert_eq(emp_attention_time(&seconds, &form, &h100.device, &a, NULL), EMP_OK);
     cr_expect_float_eq(time_of("decode", EMP_DTYPE_BFLOAT16, EMP_FORMAT_FP32), seconds,
                        1e-12);
+}
+
+/* Values that are columns of the keys (DeepSeek-V2, section 2.1.2) are in the cache once, which is half of keys and values. */
+Test(format_cost, values_in_the_keys_are_read_once)
+{
+    const int64_t keys = 64LL * 16384 * 128, token = 64LL * 8 * 128;
+    double        own_s = time_of("own", EMP_DTYPE_BFLOAT16, EMP_FORMAT_FP32);
+    double        latent_s = time_of("latent", EMP_DTYPE_BFLOAT16, EMP_FORMAT_FP32);
+
+    cr_expect_eq(graph->op[kit_find(graph, "own")].cost->bytes_read,
+                 4 * (token + 2 * keys));
+    cr_expect_eq(graph->op[kit_find(graph, "latent")].cost->bytes_read,
+                 4 * (token + keys));
+    cr_expect_float_eq(latent_s, 0.5 * own_s, 0.02 * own_s, "%g and %g", latent_s, own_s);
 }
 
 static double eager_s(const emp_device *gpu)
