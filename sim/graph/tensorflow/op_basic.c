@@ -238,9 +238,17 @@ EMP_COST(sparse_optimizer)
     cost_update(op, elements, index_bytes, cost);
 }
 
-/* ScatterAdd(ref, indices, updates). */
+/* ScatterAdd(ref, indices, updates): rows of ref, which may be stored in another type than updates. */
 EMP_COST(scatter)
 {
-    cost_update(op, emp_shape_elements(&op->input[2].shape),
-                emp_info_bytes(&op->input[1]), cost);
+    const emp_tensor_info *updates = &op->input[2];
+    int64_t                read =
+        emp_add_saturating(emp_info_bytes(updates), emp_info_bytes(updates - 1));
+    int64_t rows = emp_dtype_tensor_bytes(emp_view_dtype(op, 0), &updates->shape);
+
+    emp_view_cost(op, EMP_OP_OPTIMIZER, (double)emp_shape_elements(&updates->shape),
+                  cost);
+    cost->bytes_read =
+        emp_add_saturating(emp_mul_saturating(rows, op->type->rates.reads - 1), read);
+    cost->bytes_written = rows;
 }

@@ -63,6 +63,29 @@ Test(config, caches_of_latent_attention_hold_the_vector)
     emp_graph_destroy(g);
 }
 
+/* llama.cpp's q8_0 has 34 bytes and q4_0 18 for 32 elements. Rows of float32 come to each. */
+Test(config, writes_into_caches_have_the_bytes_of_their_type)
+{
+    static const struct {
+        const char *dtype;
+        int64_t     of_32;
+    } cases[] = {{"auto", 128}, {"fp8", 32}, {"q8_0", 34}, {"q4_0", 18}};
+    const int64_t rows = 50LL * 2 * 16;
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const char *options = scratch_print(
+            ",phase=prefill,batch=1,seq=50,dtype=fp32,cache_dtype=%s", cases[i].dtype);
+        emp_graph         *g = config_load(TINY(""), options);
+        const emp_op_cost *cost =
+            g->op[graph_find(g, "model.layers.0.self_attn.key_cache/write")].cost;
+        cr_expect_eq(cost->bytes_written, rows / 32 * cases[i].of_32, "%s: %lld",
+                     cases[i].dtype, (long long)cost->bytes_written);
+        cr_expect_eq(cost->bytes_read, 4 * rows + 4 * 50, "%s: %lld", cases[i].dtype,
+                     (long long)cost->bytes_read);
+        emp_graph_destroy(g);
+    }
+}
+
 /* Quantised or not: what holds or multiplies weights can be on a GPU. */
 static void expect_weights(const char *config, const char *options, int64_t bytes)
 {
