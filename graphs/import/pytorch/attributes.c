@@ -224,6 +224,19 @@ static emp_shape stated_product(const emp_torch_calls *c, int32_t node, const ch
     return EMP_SHAPE_SCALAR;
 }
 
+/* ---- norms of batches ---- */
+
+/* Whether a norm of batches takes statistics as they are. */
+static bool is_inference(const emp_torch_calls *c, int32_t node, const char *name)
+{
+    const emp_torch_value *training;
+
+    if (!has(name, "batch_norm") || has(name, "backward")) return false;
+    if (has(name, "no_training") || has(name, "no_update")) return true;
+    training = emp_torch_argument(c->program, &c->program->node[node], 5, "training");
+    return training != NULL && training->kind == EMP_TORCH_BOOL && training->number == 0;
+}
+
 /* ---- all ---- */
 
 static bool has_sequence_outside(const char *name)
@@ -361,6 +374,7 @@ emp_op_attrs emp_torch_op_attrs(const emp_torch_calls *calls, int32_t node)
     case EMP_WORK_POOL: a.pool_window = pool_window(calls, node, op->name); break;
     case EMP_WORK_PRODUCT: a.product = stated_product(calls, node, op->name); break;
     case EMP_WORK_ATTENTION: read_attention(calls, node, op->name, &a); break;
+    case EMP_WORK_NORM: a.is_inference = is_inference(calls, node, op->name); break;
     case EMP_WORK_RECURRENT:
         a.sequence_axis = is_batch_first(calls, node, op->name) ? -2 : -3;
         break;

@@ -244,7 +244,8 @@ static const emp_tensor_info *largest_input(const emp_op_view *op)
     return largest;
 }
 
-/* All inputs and outputs once, and the largest input so often as the type's rates say. */
+/* All inputs and outputs once, and the largest input so often as the type's rates say. A norm of batches that takes
+ * statistics as they are multiplies and adds in one pass (ATen/native/cuda/Normalization.cuh). */
 EMP_COST(normalize)
 {
     const emp_tensor_info *x = largest_input(op);
@@ -252,6 +253,10 @@ EMP_COST(normalize)
     int64_t                bytes = emp_info_bytes(x);
 
     emp_view_cost(op, EMP_OP_NORM, (double)emp_shape_elements(&x->shape), cost);
+    if (op->attrs->is_inference) {
+        cost->flops = 2.0 * (double)emp_shape_elements(&x->shape);
+        return;
+    }
     for (int32_t i = 1; i < rates->reads; i++)
         cost->bytes_read = emp_add_saturating(cost->bytes_read, bytes);
     for (int32_t i = 1; i < rates->writes; i++)

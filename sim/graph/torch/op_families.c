@@ -223,7 +223,8 @@ static const family families[] = {
     {{"native_batch_norm", .kinds = ANY, TAKES(1), PASSES(4, 9, 1, 2, 1), WORK(NORM, normalize)},
      "batch_norm native_batch_norm cudnn_batch_norm miopen_batch_norm _batch_norm_impl_index _native_batch_norm_legit "
      "_native_batch_norm_legit_functional _native_batch_norm_legit_no_training _batch_norm_with_update "
-     "_batch_norm_with_update_functional _batch_norm_no_update hlo.batch-norm-training hlo.batch-norm-inference"},
+     "_batch_norm_with_update_functional _batch_norm_no_update hlo.batch-norm-training"},
+    {{"batch_norm_inference", .kinds = ANY, TAKES(1), PASSES(2, 9, 1, 1, 1), WORK(NORM, normalize)}, "hlo.batch-norm-inference"},
     {{"native_batch_norm_backward", .kinds = ANY, TAKES(2), PASSES(11, 16, 1, 2, 1), WORK(NORM, normalize)},
      "native_batch_norm_backward cudnn_batch_norm_backward miopen_batch_norm_backward batch_norm_backward "
      "_batch_norm_impl_index_backward hlo.batch-norm-grad"},

@@ -414,6 +414,36 @@ Test(fx, a_batch_that_comes_first_is_no_sequence)
     }
 }
 
+/* The statistics of a batch are summed first; statistics that are there are used in one pass. */
+Test(fx, a_norm_of_batches_reads_its_input_once_outside_of_training)
+{
+#define NORM_OF(name, arguments)                                                    \
+    {                                                                               \
+        "[32,64,56,56] [64] [64] [64] [64]", name, ABCD ",{'node':'e'}," arguments, \
+            "[32,64,56,56]", 0.0, 0                                                 \
+    }
+    static const struct {
+        call_case call;
+        int64_t   reads;
+    } norms[] = {
+        {NORM_OF("aten.batch_norm.default", "true,0.1,1e-5,true"), 2},
+        {NORM_OF("aten.batch_norm.default", "false,0.1,1e-5,true"), 1},
+        {NORM_OF("aten.cudnn_batch_norm.default", "false,0.1,1e-5"), 1},
+        {NORM_OF("aten._native_batch_norm_legit.default", "true,0.1,1e-5"), 2},
+        {NORM_OF("aten._native_batch_norm_legit_no_training.default", "0.1,1e-5"), 1},
+        {NORM_OF("aten._batch_norm_no_update.default", "0.1,1e-5"), 1},
+    };
+
+    for (size_t i = 0; i < COUNT(norms); i++) {
+        write_call(&norms[i].call);
+        emp_graph         *g = graph_import(scratch_path("graph.json"), NULL, &devices);
+        const emp_op_cost *cost = g->op[graph_find(g, "m")].cost;
+        cr_expect_eq(cost->bytes_read, 4 * (norms[i].reads * 32 * 64 * 56 * 56 + 4 * 64),
+                     "case %zu: %lld", i, (long long)cost->bytes_read);
+        emp_graph_destroy(g);
+    }
+}
+
 Test(fx, survives_every_allocation_failure)
 {
     static const char *const names[] = {SAMPLES "linear_momentum.json",
