@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // What the arguments of a call say that the shapes of its tensors do not: windows, dilations, masks, how sequences are
 // packed. Places of arguments are those of PyTorch's native_functions.yaml.
+#include <ctype.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -118,31 +119,56 @@ static bool is_batch_first(const emp_torch_calls *c, int32_t node, const char *n
 
 /* ---- products ---- */
 
-/* The sizes of an index in the operands of "bij,bkj->bik" that have it; 0 = unknown. */
+/* The sizes of an index in the operands of "bij,bkj->bik" that have it; 0 = unknown. Dimensions of "..." are the indices 1, 2 ...
+ * from the right. */
 typedef struct {
     int64_t size[128];
     bool    in_a[128], in_b[128], in_out[128];
 } indices;
 
+static int32_t count_letters(const char *at)
+{
+    int32_t count = 0;
+
+    for (; *at != '\0' && *at != ',' && *at != '-'; at++)
+        count += *at != ' ' && *at != '.';
+    return count;
+}
+
+static bool read_index(indices *x, bool *in, int32_t index, const emp_shape *shape,
+                       int32_t d)
+{
+    in[index] = true;
+    if (shape == NULL) return true;
+    if (d >= shape->rank) return false;
+    if (x->size[index] < shape->dim[d]) x->size[index] = shape->dim[d];
+    if (x->size[index] < 1) x->size[index] = 1;
+    return true;
+}
+
+/* Reads an operand, or without a shape the result, and returns what is behind it; NULL: it does not fit. */
 static const char *read_operand(const char *at, const emp_shape *shape, indices *x,
                                 bool *in)
 {
+    int32_t rest = shape != NULL ? shape->rank - count_letters(at) : EMP_MAX_RANK;
     int32_t d = 0;
 
     for (; *at != '\0' && *at != ',' && *at != '-'; at++) {
         unsigned char c = (unsigned char)*at;
         if (c == ' ') continue;
-        if (c == '.' || c >= 128) return NULL;
-        in[c] = true;
-        if (shape == NULL) continue;
-        if (d >= shape->rank) return NULL;
-        x->size[c] = shape->dim[d] > 0 ? shape->dim[d] : 1;
-        d++;
+        if (strncmp(at, "...", 3) == 0) {
+            for (int32_t index = rest; index > 0; index--)
+                if (!read_index(x, in, index, shape, d++)) return NULL;
+            at += 2;
+        } else if (!isalpha(c) || !read_index(x, in, c, shape, d++)) {
+            return NULL;
+        }
     }
     return at;
 }
 
-/* Batch, m, n and k of the product of two operands; rank -1: it is none. */
+/* Batch, m, n and k of the product of two operands; rank -1: it is none. A result that is not written has the indices of one
+ * operand only, and those of "...". */
 static emp_shape einsum_product(const char *equation, const emp_shape *a,
                                 const emp_shape *b)
 {
@@ -152,9 +178,14 @@ static emp_shape einsum_product(const char *equation, const emp_shape *a,
     const char *at = read_operand(equation, a, &x, x.in_a);
     if (at == NULL || *at != ',') return EMP_SHAPE_UNKNOWN;
     at = read_operand(at + 1, b, &x, x.in_b);
-    if (at == NULL || strncmp(at, "->", 2) != 0) return EMP_SHAPE_UNKNOWN;
-    at = read_operand(at + 2, NULL, &x, x.in_out);
-    if (at == NULL || *at != '\0') return EMP_SHAPE_UNKNOWN;
+    if (at == NULL) return EMP_SHAPE_UNKNOWN;
+    for (int32_t c = 0; c < 128; c++)
+        x.in_out[c] = *at == '\0' && (c <= EMP_MAX_RANK || x.in_a[c] != x.in_b[c]);
+    if (*at != '\0') {
+        if (strncmp(at, "->", 2) != 0) return EMP_SHAPE_UNKNOWN;
+        at = read_operand(at + 2, NULL, &x, x.in_out);
+        if (at == NULL || *at != '\0') return EMP_SHAPE_UNKNOWN;
+    }
     for (int32_t c = 0; c < 128; c++) {
         if (x.size[c] == 0) continue;
         int32_t which = !x.in_out[c] ? 3 : x.in_a[c] && x.in_b[c] ? 0 : x.in_a[c] ? 1 : 2;

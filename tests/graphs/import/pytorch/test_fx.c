@@ -293,18 +293,26 @@ typedef struct {
     emp_conv_window window;
 } call_case;
 
-#define AB   "{'node':'a'},{'node':'b'}"
-#define ABC  AB ",{'node':'c'}"
-#define ABCD ABC ",{'node':'d'}"
-#define QKV  "[2,16,4,8] [2,16,4,8] [2,16,4,8]"
-#define PACK "[64,4,8] [64,4,8] [64,4,8] [5]"
-#define BACK ABCD ",{'node':'a'},{'node':'e'},null,null,null"
+#define AB               "{'node':'a'},{'node':'b'}"
+#define ABC              AB ",{'node':'c'}"
+#define ABCD             ABC ",{'node':'d'}"
+#define QKV              "[2,16,4,8] [2,16,4,8] [2,16,4,8]"
+#define PACK             "[64,4,8] [64,4,8] [64,4,8] [5]"
+#define EINSUM(equation) "'" equation "',[" AB "]"
+#define BACK             ABCD ",{'node':'a'},{'node':'e'},null,null,null"
 
 /* clang-format off */
 static const call_case calls[] = {
     {"[8,16] [8,16]", "aten.linalg_vecdot.default", AB, "[8]", 2.0 * 8 * 16, 0},
     {"[8,16] [8,16]", "aten.linalg_vecdot.default", AB ",0", "[16]", 2.0 * 8 * 16, 0},
     {"[3,1,16] [5,16]", "aten.linalg_vecdot.default", AB, "[3,5]", 2.0 * 15 * 16, 0},
+    /* shared dims, by letters and by "..."; without a result what both have is summed */
+    {"[64,8,16] [64,16,32]", "aten.einsum.default", EINSUM("bij,bjk->bik"), "[64,8,32]", 2.0 * 64 * 8 * 16 * 32, 0},
+    {"[64,8,16] [64,16,32]", "aten.einsum.default", EINSUM("...ij,...jk->...ik"), "[64,8,32]", 2.0 * 64 * 8 * 16 * 32, 0},
+    {"[4,64,8,16] [64,16,32]", "aten.einsum.default", EINSUM("...ij,...jk->...ik"), "[4,64,8,32]", 2.0 * 4 * 64 * 8 * 16 * 32, 0},
+    {"[4,1,8,16] [64,16,32]", "aten.einsum.default", EINSUM("... i j, ... j k"), "[4,64,8,32]", 2.0 * 4 * 64 * 8 * 16 * 32, 0},
+    {"[64,8,16] [64,16,32]", "aten.einsum.default", EINSUM("bij,bjk"), "[8,32]", 2.0 * 64 * 8 * 16 * 32, 0},
+    {"[64,8,16] [16,32]", "aten.einsum.default", EINSUM("...j,jk->...k"), "[64,8,32]", 2.0 * 64 * 8 * 16 * 32, 0},
     /* the window's steps, which leave the result as large as without padding and steps */
     {"[1,8,16,16] [8,8,3,3]", "aten.conv2d.default", AB ",null,[1,1],[1,1],[1,1]", "[1,8,16,16]", 2.0 * 256 * 8 * 72, EMP_CONV_WINOGRAD},
     {"[1,8,16,16] [8,8,3,3]", "aten.conv2d.default", AB ",null,[1,1],[2,2],[2,2]", "[1,8,16,16]", 2.0 * 256 * 8 * 72, EMP_CONV_WIDE},
