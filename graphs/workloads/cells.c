@@ -26,7 +26,7 @@ const emp_option emp_cells_params[] = {
     EMP_WORKLOAD_NUMBER(CELLS, "cells", 3, MAX_CELLS,
                         "normal cells, a multiple of 3; two cells between them reduce",
                         18),
-    EMP_WORKLOAD_NUMBER(FILTERS, "filters", 4, 65536, "filters of the first cells", 256),
+    EMP_WORKLOAD_NUMBER(FILTERS, "filters", 16, 65536, "filters of the first cells", 256),
     EMP_WORKLOAD_NUMBER(IMAGE, "image", 32, 4096, "pixels of a side", 299),
     EMP_WORKLOAD_NUMBER(BATCH, "batch", 1, 65536, "images", 32),
     EMP_WORKLOAD_NUMBER(CLASSES, "classes", 2, 1000000, "classes", 1001),
@@ -282,5 +282,9 @@ emp_status emp_cells_build(const int64_t *values, emp_graph **out, emp_error *er
     if (values[CELLS] % 3 != 0)
         return EMP_ERROR(EMP_EINVAL, "cells: cells=%lld is no multiple of 3",
                          (long long)values[CELLS]);
+    if (values[FILTERS] % 4 != 0)
+        return EMP_ERROR(EMP_EINVAL,
+                         "cells: filters=%lld is no multiple of 4, which the stem needs",
+                         (long long)values[FILTERS]);
     return emp_workload_generate(emit, values, values + COMMON, out, err);
 }

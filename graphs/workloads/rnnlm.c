@@ -148,7 +148,7 @@ static void emit(emp_tf *tf, const int64_t *v)
 
 emp_status emp_rnnlm_build(const int64_t *values, emp_graph **out, emp_error *err)
 {
-    if (values[SAMPLED] > values[VOCAB]) {
+    if (values[PER_STEP_SOFTMAX] == 0 && values[SAMPLED] > values[VOCAB]) {
         return EMP_ERROR(
             EMP_EINVAL,
             "rnnlm: sampled=%lld is more than vocab=%lld; sample fewer words, or 0 for "

@@ -109,6 +109,16 @@ static void set_parts(emp_transformer_model *m, const int64_t *v)
 
 static emp_status describe(emp_transformer_model *m, const int64_t *v, emp_error *err)
 {
+    if (v[HEAD_SIZE] == 0 && v[HIDDEN] % v[HEADS] != 0)
+        return EMP_ERROR(EMP_EINVAL,
+                         "transformer: heads=%lld do not divide hidden=%lld; state "
+                         "head_size= to have heads of another size",
+                         (long long)v[HEADS], (long long)v[HIDDEN]);
+    if (v[SHARED] > 0 && v[EXPERTS] == 0)
+        return EMP_ERROR(EMP_EINVAL,
+                         "transformer: shared=%lld is of layers of experts; "
+                         "want experts=, too",
+                         (long long)v[SHARED]);
     EMP_CHECK(emp_transformer_model_init(m, v[LAYERS], err));
     set_parts(m, v);
     set_layers(m, v);

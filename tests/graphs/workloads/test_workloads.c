@@ -279,10 +279,14 @@ Test(workloads, say_what_a_spec_may_be)
         {"transformer_xl:heads=7", "heads=7 do not divide units=500"},
         {"wavenet:steps=1000", "1023 samples"},
         {"cells:cells=4", "multiple of 3"},
+        {"cells:filters=18", "filters=18 is no multiple of 4"},
+        {"cells:filters=12", "option filters is 12"},
         {"bert:heads=7", "heads=7 do not divide hidden=768"},
         {"bert:phase=decode", "train|prefill"},
         {"transformer:experts=2,chosen=3", "the experts of a token is 3"},
-        {"transformer:heads=4096,hidden=64", "the size of a head is 0"},
+        {"transformer:heads=4096,hidden=64", "heads=4096 do not divide hidden=64"},
+        {"transformer:heads=7", "heads=7 do not divide hidden=768"},
+        {"transformer:shared=2", "shared=2 is of layers of experts"},
         {"enas:task=svhn", "cifar10|ptb"},
         /* prompts that cannot be cut */
         {"transformer:phase=train,ubatch=512", "micro-batches"},
@@ -295,6 +299,16 @@ Test(workloads, say_what_a_spec_may_be)
         EXPECT_FAILS(emp_workload_build(&graph, cases[i][0], &err), cases[i][1]);
         cr_expect_null(graph);
     }
+}
+
+/* Words are sampled by one loss only. */
+Test(workloads, a_softmax_for_each_step_takes_any_vocabulary)
+{
+    emp_graph *graph = NULL;
+
+    ASSERT_OK(emp_workload_build(
+        &graph, "rnnlm:vocab=1000,steps=2,batch=2,units=8,per_step_softmax=1", &err));
+    emp_graph_destroy(graph);
 }
 
 /* Source and target sentences can differ in length; `steps` is both. */
