@@ -124,10 +124,18 @@ static void model_mpt(emp_fields *f, emp_transformer_model *m)
     m->has_fused_qkv = true;
 }
 
+/* Norms of the heads of queries and keys, all with one factor or each with its own. */
+static void head_norms(emp_fields *f, emp_transformer_model *m, emp_qk_norm kind)
+{
+    if (emp_fields_flag(f, "qk_layernorm", false)) m->qk_norm = kind;
+    m->names.q_norm = "self_attn.q_layernorm";
+    m->names.k_norm = "self_attn.k_layernorm";
+}
+
 static void model_phi(emp_fields *f, emp_transformer_model *m)
 {
-    (void)f;
     layer_norms(m, true);
+    head_norms(f, m, EMP_QK_NORM_HEAD);
     m->names.output = "self_attn.dense";
     m->names.up = "mlp.fc1";
     m->names.down = "mlp.fc2";
@@ -139,6 +147,7 @@ static void model_phi(emp_fields *f, emp_transformer_model *m)
 static void model_stablelm(emp_fields *f, emp_transformer_model *m)
 {
     layer_norms(m, false);
+    head_norms(f, m, EMP_QK_NORM_ALL);
     m->has_qkv_bias = emp_fields_flag(f, "use_qkv_bias", false);
     m->is_gated = m->has_rotary = true;
     if (emp_fields_flag(f, "use_parallel_residual", false))

@@ -63,6 +63,33 @@ Test(config, caches_of_latent_attention_hold_the_vector)
     emp_graph_destroy(g);
 }
 
+/* StableLM's heads have factors of their own, as stablelm-2-12b's (160 elements each) do; Phi's share one. */
+Test(config, heads_have_the_norms_that_a_config_asks_for)
+{
+#define NORMED \
+    "','hidden_act':'silu','num_hidden_layers':2," TINY_SIZES ",'qk_layernorm':"
+    static const struct {
+        const char *without, *with;
+        int64_t     of_layer;
+    } cases[] = {{"{'model_type':'stablelm" NORMED "false}",
+                  "{'model_type':'stablelm" NORMED "true}", (4 + 2) * 16},
+                 {"{'model_type':'phi" NORMED "false}",
+                  "{'model_type':'phi" NORMED "true}", 2 * 16}};
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        emp_graph *without = config_load_whole(cases[i].without, ",batch=1,seq=8");
+        emp_graph *with = config_load_whole(cases[i].with, ",batch=1,seq=8");
+        cr_expect_eq(with->parameter_count - without->parameter_count,
+                     2 * cases[i].of_layer, "%s", cases[i].with);
+        cr_expect_str_eq(graph_type(with, "model.layers.0.self_attn.q_layernorm"),
+                         "LayerNorm");
+        cr_expect_str_eq(graph_type(with, "model.layers.1.self_attn.k_layernorm"),
+                         "LayerNorm");
+        emp_graph_destroy(without);
+        emp_graph_destroy(with);
+    }
+}
+
 /* llama.cpp's q8_0 has 34 bytes and q4_0 18 for 32 elements. Rows of float32 come to each. */
 Test(config, writes_into_caches_have_the_bytes_of_their_type)
 {
