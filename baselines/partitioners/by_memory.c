@@ -6,8 +6,9 @@
  * the CPU, as accelerate does with device_map="sequential". With "auto", accelerate spreads a model that fits evenly
  * over the GPUs (its guide "Big Model Inference", "Designing a device map").
  *
- * Colocation classes that hold variables or weights stand in the order of their first ops, so that a head that is tied
- * to the table stands with the table, and an optimizer with its layer. Any other class follows one that it reads from.
+ * Colocation classes that hold variables or weights and may use a GPU stand in the order of their first ops, so that a
+ * head that is tied to the table stands with the table, and an optimizer with its layer. Any other class follows one that
+ * it reads from. Classes that may use no GPU go to the CPU, and nothing follows them there.
  * Bytes count variables and a part of all results: results of the backward pass are soon released. */
 #include "base/mem.h"
 #include "baselines/baselines.h"
@@ -21,9 +22,9 @@ typedef struct {
     double results;
 } options;
 
-/* A colocation class that holds bytes. */
+/* A colocation class that holds bytes and may use a GPU. */
 typedef struct {
-    int32_t class_number, first; /* place of its first op in the topological order */
+    int32_t first; /* place of its first op in the topological order */
     double  bytes;
 } carrier;
 
@@ -34,8 +35,8 @@ typedef struct {
     int32_t            gpu_count;
     emp_device_id      gpu[EMP_MAX_DEVICES];
     int32_t            carrier_count;
-    carrier           *carrier; /* in the order of their first ops */
-    int32_t           *carrier_of_class;
+    carrier           *carrier;          /* in the order of their first ops */
+    int32_t           *carrier_of_class; /* its own, or the one that it follows */
     const bool        *is_left_out; /* [class] on the CPU, whatever else; NULL: none is */
     emp_device_id     *device_of_carrier;
     emp_arrays         arrays;
@@ -46,10 +47,11 @@ static double memory_of(const split *s, int32_t gpu)
     return (double)s->machine->device[s->gpu[gpu]].memory_bytes;
 }
 
-static bool may_use_gpu(const split *s, int32_t number)
+static bool may_use_gpu(const split *s, emp_op_id op)
 {
-    const int32_t c = s->carrier[number].class_number;
+    const int32_t c = s->problem->class_of_op[op];
 
+    if (s->problem->graph->op[op].is_folded) return false;
     if (s->is_left_out != NULL && s->is_left_out[c]) return false;
     return s->problem->kinds_of_class[c] & EMP_KIND_GPU;
 }
@@ -62,30 +64,32 @@ static int32_t carrier_of(const split *s, emp_op_id op)
     return c < 0 ? -1 : s->carrier_of_class[c];
 }
 
-static bool is_any_persistent(const emp_graph *g)
+static bool is_any_persistent(const split *s)
 {
+    const emp_graph *g = s->problem->graph;
+
     for (emp_op_id op = 0; op < g->op_count; op++)
-        if (!g->op[op].is_folded && g->op[op].persistent_bytes > 0) return true;
+        if (may_use_gpu(s, op) && g->op[op].persistent_bytes > 0) return true;
     return false;
 }
 
-/* In the order of their first ops. Where nothing is persistent every class is a carrier. */
+/* In the order of their first ops. Where no GPU could hold anything persistent, every class is a carrier. */
 static void list_carriers(split *s)
 {
     const emp_graph *g = s->problem->graph;
-    const bool       any = !is_any_persistent(g);
+    const bool       any = !is_any_persistent(s);
     int32_t         *number = s->carrier_of_class;
 
     enum { UNSEEN = -1, HOLDS = -2 };
     for (int32_t c = 0; c < g->class_count; c++) number[c] = UNSEEN;
     for (emp_op_id op = 0; op < g->op_count; op++)
-        if (!g->op[op].is_folded && (any || g->op[op].persistent_bytes > 0))
+        if (may_use_gpu(s, op) && (any || g->op[op].persistent_bytes > 0))
             number[s->problem->class_of_op[op]] = HOLDS;
     for (int32_t i = 0; i < g->op_count; i++) {
         const emp_op_id op = g->topo[i];
         const int32_t   c = s->problem->class_of_op[op];
         if (g->op[op].is_folded || number[c] != HOLDS) continue;
-        s->carrier[s->carrier_count] = (carrier){.class_number = c, .first = i};
+        s->carrier[s->carrier_count] = (carrier){.first = i};
         number[c] = s->carrier_count++;
     }
 }
@@ -119,11 +123,12 @@ static int32_t carrier_of_readers(const split *s, emp_op_id op)
     return -1;
 }
 
-/* Classes that hold nothing follow what they read from, or else who reads from them, or else the first. */
+/* Other classes follow what they read from, or else who reads from them, or else the last carrier before them. */
 static void follow_carriers(split *s)
 {
     const emp_graph *g = s->problem->graph;
     int32_t         *number = s->carrier_of_class;
+    int32_t          before = s->carrier_count > 0 ? 0 : -1;
 
     for (int32_t i = 0; i < g->op_count; i++) {
         const emp_op_id op = g->topo[i];
@@ -135,8 +140,12 @@ static void follow_carriers(split *s)
         const int32_t   c = s->problem->class_of_op[op];
         if (!g->op[op].is_folded && number[c] < 0) number[c] = carrier_of_readers(s, op);
     }
-    for (int32_t c = 0; c < g->class_count; c++)
-        if (number[c] < 0) number[c] = 0;
+    for (int32_t i = 0; i < g->op_count; i++) {
+        const int32_t c = s->problem->class_of_op[g->topo[i]];
+        while (before + 1 < s->carrier_count && s->carrier[before + 1].first <= i)
+            before++;
+        if (!g->op[g->topo[i]].is_folded && number[c] < 0) number[c] = before;
+    }
 }
 
 static void weigh_carriers(split *s, double results)
@@ -144,7 +153,7 @@ static void weigh_carriers(split *s, double results)
     const emp_graph *g = s->problem->graph;
 
     for (emp_op_id op = 0; op < g->op_count; op++) {
-        if (g->op[op].is_folded) continue;
+        if (!may_use_gpu(s, op)) continue;
         carrier *c = &s->carrier[carrier_of(s, op)];
         c->bytes += (double)g->op[op].persistent_bytes;
         for (int32_t t = g->output_offset[op]; t < g->output_offset[op + 1]; t++)
@@ -158,12 +167,9 @@ static void split_by_memory(split *s)
     double  all_bytes = 0.0, all_memory = 0.0, before = 0.0, until = memory_of(s, 0);
     int32_t gpu = 0;
 
-    for (int32_t c = 0; c < s->carrier_count; c++)
-        if (may_use_gpu(s, c)) all_bytes += s->carrier[c].bytes;
+    for (int32_t c = 0; c < s->carrier_count; c++) all_bytes += s->carrier[c].bytes;
     for (int32_t i = 0; i < s->gpu_count; i++) all_memory += memory_of(s, i);
     for (int32_t c = 0; c < s->carrier_count; c++) {
-        s->device_of_carrier[c] = 0;
-        if (!may_use_gpu(s, c)) continue;
         double middle = before + s->carrier[c].bytes / 2.0;
         while (gpu < s->gpu_count - 1 && middle * all_memory > until * all_bytes)
             until += memory_of(s, ++gpu);
@@ -179,7 +185,6 @@ static void fill_in_order(split *s)
 
     for (int32_t c = 0; c < s->carrier_count; c++) {
         s->device_of_carrier[c] = 0;
-        if (!may_use_gpu(s, c)) continue;
         while (gpu < s->gpu_count && used + s->carrier[c].bytes > memory_of(s, gpu)) {
             used = 0.0;
             gpu++;
@@ -216,10 +221,9 @@ static emp_status split_classes(emp_device_id *device_of_op, const emp_problem *
     follow_carriers(&s);
     weigh_carriers(&s, results);
     fills ? fill_in_order(&s) : split_by_memory(&s);
-    for (emp_op_id op = 0; op < problem->graph->op_count; op++) {
-        const int32_t number = carrier_of(&s, op);
-        device_of_op[op] = number < 0 ? 0 : s.device_of_carrier[number];
-    }
+    for (emp_op_id op = 0; op < problem->graph->op_count; op++)
+        device_of_op[op] =
+            may_use_gpu(&s, op) ? s.device_of_carrier[carrier_of(&s, op)] : 0;
 
 cleanup:
     emp_arrays_clear(&s.arrays);
