@@ -295,7 +295,7 @@ static emp_status place(const emp_method *type, const emp_problem *problem,
 
     bool is_known = is.has_convolution || is.layer_count > 0;
     bool fits =
-        is.persistent_bytes <= (double)problem->machine->device[x.gpu[0]].memory_bytes;
+        is.persistent_bytes <= (double)emp_problem_memory_bytes(problem, x.gpu[0]);
     if (!is.has_decoder && (is_known || fits)) {
         place_all(&x, x.gpu[0]);
     } else {

@@ -192,8 +192,9 @@ double emp_room_missing(emp_room *r, const emp_device_id *device_of_op)
     for (int32_t i = 0; i < s.graph->op_count; i++)
         if (!s.graph->op[s.graph->topo[i]].is_folded) run_op(&s, i);
     for (emp_device_id d = 0; d < m->device_count; d++) {
-        const double over = (double)(r->peak_bytes[d] - m->device[d].memory_bytes);
-        if (over > 0) missing += over / (double)m->device[d].memory_bytes;
+        const int64_t bytes = emp_problem_memory_bytes(r->problem, d);
+        const double  over = (double)(r->peak_bytes[d] - bytes);
+        if (over > 0) missing += over / (double)bytes;
     }
     return missing;
 }

@@ -6,9 +6,9 @@
  * the CPU, as accelerate does with device_map="sequential". With "auto", accelerate spreads a model that fits evenly
  * over the GPUs (its guide "Big Model Inference", "Designing a device map").
  *
- * Colocation classes that hold variables or weights and may use a GPU stand in the order of their first ops, so that a
- * head that is tied to the table stands with the table, and an optimizer with its layer. Any other class follows one that
- * it reads from. Classes that may use no GPU go to the CPU, and nothing follows them there.
+ * Colocation classes that hold variables or weights and may use a GPU stand in the order of their first ops, so that
+ * a head that is tied to the table stands with the table, and an optimizer with its layer. Any other class follows one
+ * that it reads from. Classes that may use no GPU go to the CPU, and nothing follows them there.
  * Bytes count variables and a part of all results: results of the backward pass are soon released. */
 #include "base/mem.h"
 #include "baselines/baselines.h"
@@ -185,7 +185,9 @@ static void fill_in_order(split *s)
 
     for (int32_t c = 0; c < s->carrier_count; c++) {
         s->device_of_carrier[c] = 0;
-        while (gpu < s->gpu_count && used + s->carrier[c].bytes > memory_of(s, gpu)) {
+        while (gpu < s->gpu_count &&
+               used + s->carrier[c].bytes >
+                   (double)emp_problem_memory_bytes(s->problem, s->gpu[gpu])) {
             used = 0.0;
             gpu++;
         }

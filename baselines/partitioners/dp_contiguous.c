@@ -239,11 +239,9 @@ static bool is_like(const split *s, const group *g, const emp_time_ns *time_ns,
 static emp_status add_device(split *s, const emp_problem *p, emp_device_id d,
                              emp_error *err)
 {
-    const emp_device *device = &p->machine->device[d];
-    const bool        is_gpu = device->kind == EMP_DEVICE_GPU;
-    const int64_t     memory =
-        is_gpu && p->runtime.check_memory ? device->memory_bytes : INT64_MAX;
-    group *last = &s->group[s->group_count];
+    const bool    is_gpu = p->machine->device[d].kind == EMP_DEVICE_GPU;
+    const int64_t memory = is_gpu ? emp_problem_memory_bytes(p, d) : EMP_SIM_ENDLESS;
+    group        *last = &s->group[s->group_count];
 
     *last = (group){.is_gpu = is_gpu, .memory_bytes = memory};
     last->time_ns = EMP_ADD_ARRAY(&s->of_groups, emp_time_ns, (size_t)s->blocks->count);

@@ -206,13 +206,14 @@ static void pin_classes(builder *b)
 }
 
 /* Variables that a group may have: half of what the smallest GPU holds. */
-static int64_t largest_group_bytes(const emp_machine *m)
+static int64_t largest_group_bytes(const emp_problem *p)
 {
-    int64_t least = INT64_MAX;
+    int64_t least = EMP_SIM_ENDLESS;
 
-    for (emp_device_id d = 0; d < m->device_count; d++)
-        if (m->device[d].kind == EMP_DEVICE_GPU && m->device[d].memory_bytes < least)
-            least = m->device[d].memory_bytes;
+    for (emp_device_id d = 0; d < p->machine->device_count; d++) {
+        const int64_t bytes = emp_problem_memory_bytes(p, d);
+        if (p->machine->device[d].kind == EMP_DEVICE_GPU && bytes < least) least = bytes;
+    }
     return least / 2;
 }
 
@@ -222,7 +223,7 @@ static emp_status part_large_groups(builder *b, int32_t *group, int32_t group_co
                                     emp_error *err)
 {
     const emp_graph *g = b->problem->graph;
-    const int64_t    most = largest_group_bytes(b->problem->machine);
+    const int64_t    most = largest_group_bytes(b->problem);
     int64_t         *bytes = EMP_ADD_ARRAY(&b->arrays, int64_t, (size_t)group_count);
 
     if (b->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "%d groups", group_count);
@@ -506,6 +507,7 @@ emp_status emp_task_graph_create(emp_task_graph **out, const emp_problem *proble
     *out = NULL;
     if (t == NULL) EMP_FAIL(EMP_ENOMEM, "graph of tasks");
     t->machine = problem->machine;
+    t->has_endless_memory = !problem->runtime.check_memory;
     b.pin_of_op = EMP_ADD_ARRAY(&b.arrays, int32_t, (size_t)problem->graph->op_count);
     if (b.arrays.is_short)
         EMP_FAIL(EMP_ENOMEM, "groups of %d ops", problem->graph->op_count);

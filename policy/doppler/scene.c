@@ -265,7 +265,7 @@ void emp_doppler_episode_begin(emp_doppler_episode *e)
     e->ready_count = e->booked = 0;
     for (emp_device_id d = 0; d < g->device_count; d++) {
         e->free_ns[d] = e->work_ns[d] = 0.0;
-        e->free_bytes[d] = e->scene->problem->machine->device[d].memory_bytes;
+        e->free_bytes[d] = emp_problem_memory_bytes(e->scene->problem, d);
     }
     for (int32_t v = 0; v < g->node_count; v++) {
         e->device_of_node[v] = -1;

@@ -57,7 +57,7 @@ static double missing_of(emp_go_fit *f, const uint8_t *choice)
 
 static bool is_full(const emp_go_fit *f, int32_t device)
 {
-    return f->room.peak_bytes[device] > f->problem->machine->device[device].memory_bytes;
+    return f->room.peak_bytes[device] > emp_problem_memory_bytes(f->problem, device);
 }
 
 /* The likelier move first; among equals the one of the earlier node, to the lower device. */

@@ -738,8 +738,7 @@ static emp_status set_devices(emp_engine *sim, const emp_problem *problem, emp_e
         sim->kind_of_device[d] = is_cpu ? EMP_KIND_CPU : EMP_KIND_GPU;
         sim->spaces_of_device[d][0] = (uint8_t)d;
         sim->spaces_of_device[d][1] = (uint8_t)device->host;
-        sim->device[d].memory.limit =
-            problem->runtime.check_memory ? device->memory_bytes : EMP_SIM_ENDLESS;
+        sim->device[d].memory.limit = emp_problem_memory_bytes(problem, d);
         if (is_cpu && r->cpu_pool) {
             sim->pool[d].core_count = device->cores;
             sim->pool[d].slot_count = r->cpu_slots > 0 ? r->cpu_slots : device->cores;

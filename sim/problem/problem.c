@@ -412,6 +412,12 @@ bool emp_problem_has_choice(const emp_problem *problem)
     return false;
 }
 
+int64_t emp_problem_memory_bytes(const emp_problem *problem, emp_device_id device)
+{
+    return problem->runtime.check_memory ? problem->machine->device[device].memory_bytes
+                                         : EMP_SIM_ENDLESS;
+}
+
 static emp_problem_shortage compare(const emp_problem *p, uint32_t kinds)
 {
     emp_problem_shortage s = {.kinds = kinds};

@@ -35,6 +35,13 @@ struct emp_problem {
                                 besides the three files, " --forbid cpu"; "" = none */
 };
 
+/** More bytes than a step can hold or move. */
+#define EMP_SIM_ENDLESS (INT64_C(1) << 62)
+
+/** Bytes that a placement may hold on a device: its memory, or EMP_SIM_ENDLESS where the runtime does not check that
+ * what is held fits. */
+int64_t emp_problem_memory_bytes(const emp_problem *problem, emp_device_id device);
+
 /** Seconds of a copy's latency that are the hop of the runtime: a copy to another host or, where the runtime has a
  * client, to a host other than the client's has it, others 0. */
 double emp_problem_hop_s(const emp_problem *problem, int32_t from, int32_t to);

@@ -192,8 +192,7 @@ static void set_devices(emp_rules_sim *p, const emp_problem *problem)
     for (int32_t d = 0; d < m->device_count; d++) {
         bool is_cpu = m->device[d].kind == EMP_DEVICE_CPU;
         p->kind_of_device[d] = is_cpu ? EMP_KIND_CPU : EMP_KIND_GPU;
-        p->memory[d].limit =
-            problem->runtime.check_memory ? m->device[d].memory_bytes : EMP_SIM_ENDLESS;
+        p->memory[d].limit = emp_problem_memory_bytes(problem, d);
     }
 }
 

@@ -157,9 +157,6 @@ static inline emp_time_ns emp_sim_last_ns(int32_t source_bits)
     return INT64_C(1) << (62 - source_bits);
 }
 
-/** More bytes than a step can hold or move. */
-#define EMP_SIM_ENDLESS (INT64_C(1) << 62)
-
 /** The size of an allocation of \a bytes: whole granules, and no more than 64 bits hold. */
 static inline int64_t emp_sim_round_up(int64_t bytes)
 {

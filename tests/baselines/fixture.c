@@ -108,7 +108,7 @@ static void state_facts(fixture *f)
 
 const emp_problem *fixture_problem(fixture *f)
 {
-    const emp_runtime plain = {.name = ""};
+    const emp_runtime plain = {.name = "", .check_memory = true};
 
     if (f->problem != NULL) return f->problem;
     expect(emp_graph_builder_finish(f->builder, &f->graph, &why), &why);

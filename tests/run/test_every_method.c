@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Runs of all methods. Do those that are made at once find what each finds by itself, as comparisons and
  * studies make them so, one on a thread? Is the seed of no account where a method says so? Does a run of every method
- * that reads no weights end with no op on a forbidden CPU, also where the GPUs are too small? */
+ * that reads no weights end with no op on a forbidden CPU, also where the GPUs are too small? Do GPUs that are too small
+ * mean nothing where the runtime does not check memory? */
 #include "run/loop.h"
 #include "run/methods.h"
 #include "tests/support/problems.h"
@@ -31,6 +32,7 @@ static void tear_down(void)
 
 TestSuite(beside, .init = set_up_small, .fini = tear_down);
 TestSuite(seeds, .init = set_up_large, .fini = tear_down);
+TestSuite(unchecked, .init = set_up_small, .fini = tear_down);
 TestSuite(forbidden, .init = set_up_forbidden, .fini = tear_down);
 
 enum { FEW = 8, THREADS = 2, MOST_OPS = 1024 };
@@ -183,5 +185,41 @@ Test(seeds, mean_nothing_to_methods_that_say_so)
             cr_expect_eq(memcmp(&first, &other, sizeof first), 0, "%s, seed %d",
                          method->name, (int)seed);
         }
+    }
+}
+
+static void set_memory(int64_t gpu_bytes)
+{
+    for (emp_device_id d = 1; d < t.machine->device_count; d++)
+        t.machine->device[d].memory_bytes = gpu_bytes;
+}
+
+static const char *options_of(const emp_method *method)
+{
+    for (int s = 0; s < SETTINGS; s++)
+        if (strcmp(settings[s].method, method->name) == 0) return settings[s].options;
+    return NULL;
+}
+
+/* All but those whose networks read the size of memories. */
+Test(unchecked, memory_limits_no_method)
+{
+    static const char *const readers[] = {"placeto", "giph", "go", "hsdag", "dyna"};
+    const emp_method        *method;
+    outcome                  small, large;
+
+    t.problem->runtime.check_memory = false;
+    for (int32_t i = 0; (method = emp_method_at(i)) != NULL; i++) {
+        bool reads = false;
+        for (size_t k = 0; k < COUNT(readers); k++)
+            reads = reads || strcmp(method->name, readers[k]) == 0;
+        if (reads) continue;
+        set_memory(INT64_C(23) << 30);
+        run(&large, method, options_of(method), 1);
+        set_memory(1 << 10);
+        run(&small, method, options_of(method), 1);
+        cr_expect_eq(memcmp(&large, &small, sizeof small), 0,
+                     "%s: %.9g s, and %.9g s with little memory", method->name,
+                     large.best_s, small.best_s);
     }
 }

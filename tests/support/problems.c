@@ -467,7 +467,7 @@ emp_op_id hand_graph_op(task *t, const char *name, const char *type, emp_op_id i
 
 void hand_graph_finish(task *t)
 {
-    const emp_runtime runtime = {.name = "ideal"};
+    const emp_runtime runtime = {.name = "ideal", .check_memory = true};
 
     emp_graph_builder_set_target(t->builder, emp_graph_builder_op_count(t->builder) - 1);
     finish_graph(t);

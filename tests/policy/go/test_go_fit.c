@@ -69,6 +69,14 @@ Test(go_fit, what_fits_is_left_alone)
     cr_expect_eq(moved(), 0);
 }
 
+Test(go_fit, what_no_runtime_checks_is_left_alone)
+{
+    allow(1, 1);
+    h.problem->runtime.check_memory = false;
+    cr_expect_eq(emp_go_fit_mend(&fit, choice, p), 0.0);
+    cr_expect_eq(moved(), 0);
+}
+
 /* Less than any node holds is missing, so that each move would do. */
 Test(go_fit, the_likeliest_move_that_helps_is_made)
 {
