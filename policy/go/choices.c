@@ -225,14 +225,16 @@ void emp_coupling_argmax(uint8_t *choice, const emp_real *p, int32_t count,
 static const double LEAST_NAMED_P = 1e-9;
 
 typedef struct {
-    uint8_t gpu[EMP_MAX_DEVICES];
-    int32_t count;
-    int32_t index_of_device[EMP_MAX_DEVICES]; /* -1: no GPU */
+    const emp_problem *problem;
+    uint8_t            gpu[EMP_MAX_DEVICES];
+    int32_t            count;
+    int32_t            index_of_device[EMP_MAX_DEVICES]; /* -1: no GPU */
 } gpus;
 
-static gpus find_gpus(const emp_machine *m)
+static gpus find_gpus(const emp_problem *problem)
 {
-    gpus g = {.count = 0};
+    const emp_machine *m = problem->machine;
+    gpus               g = {.problem = problem};
 
     for (emp_device_id d = 0; d < m->device_count; d++) {
         const bool is_gpu = m->device[d].kind == EMP_DEVICE_GPU;
@@ -242,22 +244,57 @@ static gpus find_gpus(const emp_machine *m)
     return g;
 }
 
+static bool is_same_route(const emp_route *x, const emp_route *y)
+{
+    return x->bytes_per_s == y->bytes_per_s && x->latency_s == y->latency_s;
+}
+
+/* Whether the machine is the same one after two of its GPUs are exchanged, which is an equivalence. */
+static bool are_alike(const gpus *g, int32_t i, int32_t k)
+{
+    const emp_machine  *m = g->problem->machine;
+    const emp_device_id a = g->gpu[i], b = g->gpu[k];
+
+    if (g->problem->costs->column_of_device[a] !=
+            g->problem->costs->column_of_device[b] ||
+        m->device[a].memory_bytes != m->device[b].memory_bytes ||
+        m->device[a].host != m->device[b].host ||
+        !is_same_route(&m->route[a][b], &m->route[b][a]))
+        return false;
+    for (emp_device_id d = 0; d < m->device_count; d++)
+        if (d != a && d != b &&
+            (!is_same_route(&m->route[a][d], &m->route[b][d]) ||
+             !is_same_route(&m->route[d][a], &m->route[d][b])))
+            return false;
+    return true;
+}
+
 static emp_device_id device_of(const emp_go_naming *n, int32_t position)
 {
     return n->device_of_node[n->nodes->order[position]];
 }
 
+/* The first name of a GPU like it that none has yet. */
+static void take_name(const gpus *g, int32_t i, int32_t *name_of_gpu, bool *is_taken)
+{
+    int32_t name = 0;
+
+    if (name_of_gpu[i] >= 0) return;
+    while (is_taken[name] || !are_alike(g, i, name)) name++;
+    is_taken[name] = true;
+    name_of_gpu[i] = name;
+}
+
 static void name_by_use(const emp_go_naming *n, const gpus *g, int32_t *name_of_gpu)
 {
-    int32_t used = 0;
+    bool is_taken[EMP_MAX_DEVICES] = {false};
 
     for (int32_t i = 0; i < g->count; i++) name_of_gpu[i] = -1;
     for (int32_t v = 0; v < n->nodes->node_count; v++) {
         const int32_t i = g->index_of_device[device_of(n, v)];
-        if (i >= 0 && name_of_gpu[i] < 0) name_of_gpu[i] = used++;
+        if (i >= 0) take_name(g, i, name_of_gpu, is_taken);
     }
-    for (int32_t i = 0; i < g->count; i++)
-        if (name_of_gpu[i] < 0) name_of_gpu[i] = used++;
+    for (int32_t i = 0; i < g->count; i++) take_name(g, i, name_of_gpu, is_taken);
 }
 
 /* Rows are taken one by one. Potentials make all gains of what is assigned 0, and no other one
@@ -325,7 +362,12 @@ static void name_by_match(const emp_go_naming *n, const gpus *g, int32_t *name_o
 {
     double gain[EMP_MAX_DEVICES][EMP_MAX_DEVICES];
 
-    memset(gain, 0, sizeof gain);
+    /* a name of an unlike GPU costs more than all others together can */
+    for (int32_t i = 0; i < g->count; i++)
+        for (int32_t name = 0; name < g->count; name++)
+            gain[i][name] = are_alike(g, i, name)
+                                ? 0.0
+                                : (n->nodes->node_count + 1) * log(LEAST_NAMED_P);
     for (int32_t v = 0; v < n->nodes->node_count; v++) {
         const int32_t i = g->index_of_device[device_of(n, v)];
         for (int32_t name = 0; i >= 0 && name < g->count; name++)
@@ -338,10 +380,10 @@ static void name_by_match(const emp_go_naming *n, const gpus *g, int32_t *name_o
 void emp_go_name_devices(const emp_go_naming *naming, emp_go_names how,
                          uint8_t *name_of_device)
 {
-    const gpus g = find_gpus(naming->machine);
+    const gpus g = find_gpus(naming->problem);
     int32_t    name_of_gpu[EMP_MAX_DEVICES];
 
-    for (emp_device_id d = 0; d < naming->machine->device_count; d++)
+    for (emp_device_id d = 0; d < naming->problem->machine->device_count; d++)
         name_of_device[d] = (uint8_t)d;
     if (how == EMP_NAMES_MATCHED)
         name_by_match(naming, &g, name_of_gpu);

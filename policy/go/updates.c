@@ -442,7 +442,7 @@ static void take_devices(emp_go_agent *a, const emp_device_id *device_of_op)
     uint8_t name_of_device[EMP_MAX_DEVICES];
 
     vote(a, device_of_op);
-    emp_go_name_devices(&(emp_go_naming){.machine = a->problem->machine,
+    emp_go_name_devices(&(emp_go_naming){.problem = a->problem,
                                          .nodes = a->nodes,
                                          .device_of_node = a->device_of_node,
                                          .p = a->task[0].p,

@@ -271,7 +271,7 @@ Test(go_naming, matched_names_are_the_likeliest)
         p[3 * i + 1] = i == 0 ? (emp_real)0.6 : (emp_real)0.2;
         p[3 * i + 2] = i == 0 ? (emp_real)0.3 : (emp_real)0.7;
     }
-    const emp_go_naming naming = {t.problem->machine, n, device, p, 3};
+    const emp_go_naming naming = {t.problem, n, device, p, 3};
     emp_go_name_devices(&naming, EMP_NAMES_MATCHED, name);
     cr_expect(name[0] == 0 && name[1] == 2 && name[2] == 1);
     for (int32_t i = 0; i < 3 * n->node_count; i++) p[i] = (emp_real)(i % 3 == 1);
@@ -281,5 +281,38 @@ Test(go_naming, matched_names_are_the_likeliest)
     device[n->order[0]] = 2;
     emp_go_name_devices(&naming, EMP_NAMES_USED, name);
     cr_expect(name[0] == 0 && name[1] == 2 && name[2] == 1, "the first that is used");
+    emp_node_graph_destroy(n);
+}
+
+/* The example is on the faster GPU, and the network likes the other one. */
+Test(go_naming, unlike_gpus_keep_their_names)
+{
+    static const emp_go_names ways[] = {EMP_NAMES_USED, EMP_NAMES_MATCHED};
+    OWN_TASK                  t = {0};
+    emp_node_graph           *n = NULL;
+    uint8_t                   name[EMP_MAX_DEVICES];
+
+    task_create(&t, "rnnlm:layers=1,steps=1", "rtx4090x2+rtx3060", "tf-r1.3");
+    cr_assert_eq(t.machine->device_count, 4);
+    MUST(emp_node_graph_create(&n, t.problem, 0, NULL));
+    emp_device_id *device = EMP_NEW_ARRAY(emp_device_id, (size_t)n->node_count);
+    emp_real      *p = EMP_NEW_ARRAY(emp_real, (size_t)n->node_count * 4);
+    for (int32_t v = 0; v < n->node_count; v++) {
+        device[v] = 3;
+        p[4 * v + 1] = 1;
+    }
+    const emp_go_naming naming = {t.problem, n, device, p, 4};
+    for (size_t w = 0; w < COUNT(ways); w++) {
+        emp_go_name_devices(&naming, ways[w], name);
+        cr_expect_eq(name[3], 3, "the only one of its model");
+        cr_expect_eq(name[1] + name[2], 3);
+    }
+    for (int32_t v = 0; v < n->node_count; v++) device[v] = 2;
+    for (size_t w = 0; w < COUNT(ways); w++) {
+        emp_go_name_devices(&naming, ways[w], name);
+        cr_expect(name[1] == 2 && name[2] == 1 && name[3] == 3, "the two that are alike");
+    }
+    emp_free(device);
+    emp_free(p);
     emp_node_graph_destroy(n);
 }
