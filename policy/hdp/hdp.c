@@ -111,18 +111,19 @@ static emp_draw draw_of(const emp_learner *l, uint64_t seed)
                       .threads = l->threads};
 }
 
-/* Sets the grouper's, too. */
+/* Sets the grouper's, too. The noise of the first updates has a form; heat is the scale of Gumbel numbers. */
 static emp_exploration explore(emp_hdp_agent *a)
 {
     const emp_hdp_options *o = &a->options;
-    double                 noise = a->learner.update < o->updates_noise ? o->noise : 0.0;
-    bool                   is_gaussian = o->noise_form == EMP_NOISE_GAUSSIAN;
-    bool                   is_early = a->learner.update < o->updates_noise;
+    const bool             is_early = a->learner.update < o->updates_noise;
+    const bool             is_gaussian = o->noise_form == EMP_NOISE_GAUSSIAN;
+    const double           normal = is_early && is_gaussian ? o->noise : 0.0;
+    double                 gumbel = is_early && !is_gaussian ? o->noise : 0.0;
 
-    a->grouper.noise = is_gaussian ? noise : 0.0;
-    if (o->heat.first > 0 && !is_early) noise = a->guide.scale - 1.0;
-    return (emp_exploration){.noise = is_gaussian ? 0.0 : noise,
-                             .logits_noise = is_gaussian ? noise : 0.0,
+    a->grouper.noise = normal;
+    if (o->heat.first > 0 && !is_early) gumbel = a->guide.scale - 1.0;
+    return (emp_exploration){.noise = gumbel,
+                             .logits_noise = normal,
                              .run_shortest = o->run_shortest,
                              .run_longest = o->run_longest,
                              .stretches = is_early ? 0.0 : o->stretches,
