@@ -11,15 +11,21 @@ enum { SPINS = 2000 };
 /* Some tens of microseconds of a product. A thread that sleeps takes as long to wake up, and one that has nothing
  * left to do keeps its core busy for milliseconds. */
 enum { LEAST_OPERATIONS = 1 << 22 };
+static int64_t least_operations = LEAST_OPERATIONS;
 
 /* Meetings cost much less than starts. */
 enum { STEP_FACTOR = 16 };
 
 int32_t emp_team_size(int64_t operations, int32_t threads)
 {
-    const int64_t most = operations / LEAST_OPERATIONS;
+    const int64_t most = operations / least_operations;
 
     return most < 1 ? 1 : most < threads ? (int32_t)most : threads;
+}
+
+void emp_team_set_least(int64_t operations)
+{
+    least_operations = operations > 0 ? operations : LEAST_OPERATIONS;
 }
 
 int32_t emp_team_size_of_steps(int64_t operations, int32_t threads)

@@ -19,6 +19,10 @@ typedef struct {
  * \param operations  Multiplications and additions, each pair one. */
 int32_t emp_team_size(int64_t operations, int32_t threads);
 
+/** For tests: the operations that a thread is worth, so that small networks run on several threads; 0: as many as by
+ * default. While nothing computes. */
+void emp_team_set_least(int64_t operations);
+
 /** The same for work in steps between which the team meets; \a operations counts one step. */
 int32_t emp_team_size_of_steps(int64_t operations, int32_t threads);
 

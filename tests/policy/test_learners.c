@@ -8,6 +8,7 @@
 #include "policy/go/go.h"
 #include "policy/hdp/hdp.h"
 #include "policy/hsdag/hsdag.h"
+#include "policy/nn/threads.h"
 #include "policy/placeto/placeto.h"
 #include "search/method.h"
 #include "tests/support/problems.h"
@@ -184,8 +185,10 @@ static void expect_same_updates(learner *a, learner *b, int updates)
     for_arrays(a->of->method->list_state, a, b, false);
 }
 
+/* Also where every kernel of the networks has a thread for each operation. */
 Test(learners, threads_do_not_change_candidates)
 {
+    emp_team_set_least(1);
     for (int i = 0; i < SUBJECTS; i++) {
         static learner one, more;
         begin(&one, &subjects[i], 1);

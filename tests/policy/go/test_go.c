@@ -2,6 +2,7 @@
 /* Does GO learn an order and a fusion, imitate examples on any number of threads, and see what its options say? */
 #include "base/rng.h"
 #include "policy/go/go.h"
+#include "policy/nn/threads.h"
 #include "search/method.h"
 #include "tests/support/methods.h"
 #include "tests/support/problems.h"
@@ -60,6 +61,7 @@ Test(go, threads_do_not_change_imitation)
     void  *one = create(1, "emplace", SMALL), *more = create(3, "emplace", SMALL);
     double loss = 0.0, same = 0.0;
 
+    emp_team_set_least(1);
     MUST(emp_decision_init(&example, h.graph->op_count, 0, NULL));
     for (emp_op_id op = 0; op < h.graph->op_count; op++)
         example.device_of_op[op] = (emp_device_id)(1 + op % 2);
