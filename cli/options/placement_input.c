@@ -524,7 +524,7 @@ static emp_status legalize(emp_device_id *device_of_op, const char *path,
     emp_status     st = EMP_OK;
     size_t         op_count = (size_t)problem->graph->op_count;
     emp_device_id *asked = EMP_NEW_ARRAY(emp_device_id, op_count);
-    moved_ops      cannot_run = {0}, colocated = {0}, forbidden = {0};
+    moved_ops      no_gpu_kernel = {0}, gpu_only = {0}, colocated = {0}, forbidden = {0};
 
     if (asked == NULL) EMP_FAIL(EMP_ENOMEM, "placement of %zu ops", op_count);
     memcpy(asked, device_of_op, op_count * sizeof *asked);
@@ -533,14 +533,15 @@ static emp_status legalize(emp_device_id *device_of_op, const char *path,
         if (asked[op] == device_of_op[op]) continue;
         bool is_cpu = problem->machine->device[asked[op]].kind == EMP_DEVICE_CPU;
         if (!runs_on(problem, op, asked[op]))
-            count_op(&cannot_run, op);
+            count_op(is_cpu ? &gpu_only : &no_gpu_kernel, op);
         else if (is_cpu && !emp_problem_allows(problem, op, asked[op]))
             count_op(&forbidden, op);
         else
             count_op(&colocated, op);
     }
-    warn_of_moves(path, problem, &cannot_run, asked, device_of_op,
+    warn_of_moves(path, problem, &no_gpu_kernel, asked, device_of_op,
                   "there is no kernel for a GPU");
+    warn_of_moves(path, problem, &gpu_only, asked, device_of_op, "only GPUs run them");
     warn_of_moves(path, problem, &forbidden, asked, device_of_op,
                   problem->sequence == NULL ? "CPUs are forbidden"
                                             : "the output gives nothing to that CPU");

@@ -45,7 +45,7 @@ typedef struct {
 typedef struct {
     emp_stated_cost cost;
     uint32_t        flags;            /**< 0; other values are the library's own */
-    uint32_t        kinds;            /**< mask of EMP_KIND_CPU and EMP_KIND_GPU */
+    uint32_t        kinds;            /**< mask of EMP_KIND_CPU and EMP_KIND_GPU, not 0 */
     int64_t         persistent_bytes; /**< held on its device for the whole step */
     int64_t held_bytes; /**< memory of its result, from its start to its last reader */
     int64_t copy_bytes; /**< what a copy of the result carries */
@@ -58,7 +58,7 @@ EMP_API emp_status emp_graph_builder_create(emp_graph_builder **out, emp_error *
 
 /** Adds an op with one output. Its type is a word for people. Both texts are copied. O(1).
  * \param[out] op  Its number: 0 for the first op, then 1, 2, ...
- * \retval EMP_EINVAL  The name is taken, or a time or a size is negative.
+ * \retval EMP_EINVAL  The name is taken, a time or a size is negative, or \a kinds is no such mask.
  * \retval EMP_ENOMEM */
 EMP_API emp_status emp_graph_builder_state(emp_graph_builder *b, const char *name,
                                            const char *type, const emp_stated_op *stated,

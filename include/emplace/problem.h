@@ -41,7 +41,10 @@ typedef struct {
  * \param graph, machine  Borrowed; both must outlive the problem.
  * \param runtime         Copied.
  * \param workload        A name of the graph for placement files, cut after 255 bytes; copied.
- * O(V + E). \retval EMP_EINVAL, EMP_ENOMEM */
+ * O(V + E).
+ * \retval EMP_EINVAL  Also an op that runs only on GPUs, on a machine without GPUs or in a class with an op that runs
+ *                     only on CPUs.
+ * \retval EMP_ENOMEM */
 EMP_API emp_status emp_problem_create(emp_problem **out, const emp_graph *graph,
                                       const emp_machine *machine,
                                       const emp_runtime *runtime, const char *workload,
@@ -76,7 +79,8 @@ EMP_API emp_time_ns emp_problem_op_time_ns(const emp_problem *problem, emp_op_id
                                            emp_device_id device);
 
 /** Makes a placement legal, as TensorFlow's soft placement does. A class goes where its op of
- * the lowest number is, and to the CPU of that host if a member has no kernel there.
+ * the lowest number is. If a member has no kernel there, the class goes to the CPU of that host, or from a CPU to the
+ * first GPU of its host, else of the machine.
  * \param[in,out] device_of_op  [op count]; a number that is no device stays.
  * O(V). Nothing happens if an argument is NULL. */
 EMP_API void emp_problem_legalize(const emp_problem *problem,

@@ -453,6 +453,12 @@ static emp_status check_stated(const char *name, const emp_stated_op *stated,
             "sizes are not negative",
             name, (long long)stated->persistent_bytes, (long long)stated->held_bytes,
             (long long)stated->copy_bytes);
+    if (stated->kinds == 0 || stated->kinds > (EMP_KIND_CPU | EMP_KIND_GPU))
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "op \"%s\" has the kinds %u; they are a mask of EMP_KIND_CPU and "
+            "EMP_KIND_GPU, not 0",
+            name, stated->kinds);
     return EMP_OK;
 }
 

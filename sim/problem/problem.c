@@ -153,8 +153,7 @@ static void project(const emp_problem *p, emp_device_id *device_of_op)
 
 /* ---- problems ---- */
 
-/* Folded ops run nowhere, so they bind no op. The CPU, the last resort of soft
- * placement, runs every op. */
+/* Folded ops run nowhere, so they bind no op. */
 static void find_classes(emp_problem *p)
 {
     const emp_graph *g = p->graph;
@@ -171,7 +170,37 @@ static void find_classes(emp_problem *p)
         p->class_of_op[op] = g->op[op].is_folded ? -1 : c;
         if (!g->op[op].is_folded) p->kinds_of_class[c] &= g->op[op].kinds;
     }
-    for (int32_t c = 0; c < g->class_count; c++) p->kinds_of_class[c] |= EMP_KIND_CPU;
+}
+
+/* The first op of the class that has no such kind, or -1. */
+static emp_op_id op_without(const emp_problem *p, int32_t class, uint32_t kind)
+{
+    for (emp_op_id op = 0; op < p->graph->op_count; op++)
+        if (p->class_of_op[op] == class && (p->graph->op[op].kinds & kind) == 0)
+            return op;
+    return -1;
+}
+
+/* Every op type of the tables has a kernel for a CPU; a user-supplied op may have none. */
+static emp_status check_classes(const emp_problem *p, emp_error *err)
+{
+    const bool has_gpu = emp_machine_count(p->machine, EMP_DEVICE_GPU) > 0;
+
+    for (int32_t c = 0; c < p->graph->class_count; c++) {
+        const uint32_t kinds = p->kinds_of_class[c];
+        if ((kinds & EMP_KIND_CPU) != 0 || (has_gpu && kinds != 0)) continue;
+        const char *gpu_only = p->graph->name[op_without(p, c, EMP_KIND_CPU)];
+        if (kinds != 0)
+            return EMP_ERROR(EMP_EINVAL,
+                             "op \"%.100s\" runs only on GPUs, and machine %s has none",
+                             gpu_only, p->machine->name);
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "ops \"%.100s\" and \"%.100s\" share a device, but one runs only on "
+            "GPUs and the other only on CPUs",
+            gpu_only, p->graph->name[op_without(p, c, EMP_KIND_GPU)]);
+    }
+    return EMP_OK;
 }
 
 /* Takes what drivers and libraries keep from the memories of GPUs: of a small one at most an eighth, as smaller
@@ -324,6 +353,7 @@ emp_status emp_problem_create(emp_problem **out, const emp_graph *graph,
     EMP_TRY(EMP_ALLOC(p->class_of_op, (size_t)graph->op_count));
     EMP_TRY(emp_cost_table_create(&p->costs, graph, p->machine, runtime, err));
     find_classes(p);
+    EMP_TRY(check_classes(p, err));
     *out = p;
     p = NULL;
 

@@ -22,8 +22,8 @@ struct emp_problem {
     emp_machine *loaded_machine; /**< likewise */
     emp_runtime  runtime;
     emp_cost_table *costs;    /**< owned */
-    uint32_t *kinds_of_class; /**< [class]: EMP_KIND_ mask all members allow, never 0;
-                                          CPUs are in it unless they are forbidden */
+    uint32_t *kinds_of_class; /**< [class]: EMP_KIND_ mask that all members allow and the
+                                          machine has, never 0 */
     emp_op_id
         *leader_of_class; /**< [class]: its first op, folded ones last; decides for it */
     int32_t *class_of_op; /**< [op]: colocation class that binds it, -1 = folded */

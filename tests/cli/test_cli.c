@@ -278,6 +278,24 @@ Test(cli, one_time_for_different_models_is_warned_of)
     }
 }
 
+/* Two ops of 1 and 2 ms, one after the other, without copies: 3 ms by list scheduling. */
+Test(cli, ops_that_only_gpus_run_are_not_placed_on_a_cpu_for_free)
+{
+    scratch_write_json("gpu.json", "{'format': 'emplace-ops-1', 'ops': ["
+                                   "{'name': 'a', 'gpu_s': 0.001, 'devices': 'gpu'}, "
+                                   "{'name': 'b', 'gpu_s': 0.002, 'devices': 'gpu'}], "
+                                   "'edges': [['a', 'b']]}");
+    scratch_write_json("cpu.json",
+                       "{'format': 'emplace-placement-1', 'default': 'cpu:0'}");
+    for (int i = 0; i < 2; i++) {
+        json_t *object = emplace_json(
+            i == 0 ? "place gpu.json -m k40x2 -r ideal --format json"
+                   : "simulate gpu.json -m k40x2 -r ideal -p cpu.json --format json");
+        cr_expect_float_eq(json_real_value(json_at(object, "step_time_s")), 0.003, 2e-4);
+    }
+    emplace_expect_parts(program_err, "cpu.json: 2 ops are moved|only GPUs run them|'a'");
+}
+
 /* The higher of the two bounds says for which placements it is one. */
 Test(cli, the_second_bound_names_the_placements_that_it_is_for)
 {

@@ -308,6 +308,53 @@ Test(library, a_chain_of_stated_ops_takes_the_sum_of_their_times)
     close_sim(NULL);
 }
 
+/* A graph of two ops, of which the first runs only on GPUs, and a machine with so many. */
+static void make_two(uint32_t second_kinds, int32_t color, int32_t gpus)
+{
+    emp_graph_builder *b = NULL;
+    emp_stated_op      op = stated_op();
+    emp_op_id          id;
+
+    ASSERT_OK(emp_graph_builder_create(&b, &err));
+    op.cost.colocation = color;
+    op.kinds = EMP_KIND_GPU;
+    ASSERT_OK(emp_graph_builder_state(b, "first", "Work", &op, &id, &err));
+    op.kinds = second_kinds;
+    ASSERT_OK(emp_graph_builder_state(b, "second", "Work", &op, &id, &err));
+    ASSERT_OK(emp_graph_builder_finish(b, &graph, &err));
+    emp_graph_builder_destroy(b);
+    ASSERT_OK(emp_machine_create(&machine, "mine", 1, gpus, 1 << 20, &err));
+    ASSERT_OK(emp_runtime_load(&runtime, "msr-latency", &err));
+}
+
+Test(library, an_op_that_only_gpus_run_is_never_on_a_cpu)
+{
+    emp_device_id device_of_op[2] = {0, 0};
+
+    tear_down();
+    make_two(EMP_KIND_CPU | EMP_KIND_GPU, -1, 1);
+    ASSERT_OK(emp_problem_create(&problem, graph, machine, runtime, "two", &err));
+    cr_expect_not(emp_problem_allows(problem, 0, 0));
+    cr_expect(emp_problem_allows(problem, 0, 1) && emp_problem_allows(problem, 1, 0));
+    open_sim();
+    EXPECT_REFUSED(emp_sim_run(sim, device_of_op, result, &err), EMP_EINVAL, "first");
+    emp_problem_legalize(problem, device_of_op);
+    cr_expect(device_of_op[0] == 1 && device_of_op[1] == 0);
+    close_sim(NULL);
+}
+
+Test(library, a_class_that_no_device_runs_is_refused)
+{
+    tear_down();
+    make_two(EMP_KIND_CPU, 3, 1);
+    EXPECT_REFUSED(emp_problem_create(&problem, graph, machine, runtime, "two", &err),
+                   EMP_EINVAL, "\"first\" and \"second\" share a device");
+    tear_down();
+    make_two(EMP_KIND_CPU, -1, 0);
+    EXPECT_REFUSED(emp_problem_create(&problem, graph, machine, runtime, "two", &err),
+                   EMP_EINVAL, "\"first\" runs only on GPUs");
+}
+
 Test(library, stated_ops_that_cannot_be_are_refused)
 {
     emp_graph_builder *b = NULL;
@@ -323,6 +370,10 @@ Test(library, stated_ops_that_cannot_be_are_refused)
     op.held_bytes = -1;
     EXPECT_REFUSED(emp_graph_builder_state(b, "a", "Work", &op, &id, &err), EMP_EINVAL,
                    "sizes are not negative");
+    op = stated_op();
+    op.kinds = 4 | EMP_KIND_CPU;
+    EXPECT_REFUSED(emp_graph_builder_state(b, "a", "Work", &op, &id, &err), EMP_EINVAL,
+                   "has the kinds 5");
     op = stated_op();
     cr_assert_eq(emp_graph_builder_state(b, "a", "Work", &op, &id, NULL), EMP_OK);
     cr_expect_eq(emp_graph_builder_state(b, "a", "Work", &op, &other, NULL), EMP_EINVAL);

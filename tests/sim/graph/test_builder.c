@@ -345,7 +345,7 @@ Test(builder, stated_ops_are_taken_at_their_word)
 Test(builder, a_graph_states_all_costs_or_none, .fini = expect_all_freed)
 {
     emp_graph_builder  *b = kit_begin();
-    const emp_stated_op stated = {0};
+    const emp_stated_op stated = {.kinds = EMP_KIND_CPU};
     emp_op_id           op;
 
     state(b, "x", -1);
@@ -361,7 +361,7 @@ Test(builder, a_graph_states_all_costs_or_none, .fini = expect_all_freed)
 
 static emp_status build_stated(emp_graph **g)
 {
-    const emp_stated_op stated = {.cost.colocation = 1};
+    const emp_stated_op stated = {.cost.colocation = 1, .kinds = EMP_KIND_CPU};
     emp_status          st = EMP_OK;
     emp_error          *err = NULL;
     emp_graph_builder  *b = NULL;
