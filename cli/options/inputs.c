@@ -596,55 +596,6 @@ static void warn_of_unknown_time(const cli_inputs *inputs)
     if (text.used > 0) cli_warn("ops of unknown types take %s", sentence);
 }
 
-/* The models of a kind for which the graph has no times of their own, so that they share one time an op. */
-static int32_t list_sharing_models(emp_text *names, const cli_inputs *inputs,
-                                   emp_device_kind kind)
-{
-    const emp_machine *m = inputs->machine;
-    int32_t            count = 0;
-
-    for (int32_t model = 0; model < m->model_count; model++) {
-        const char *name = m->model[model].name;
-        if (m->model[model].kind != kind) continue;
-        if (emp_graph_find_stated_model(inputs->step, name) >= 0) continue;
-        emp_text_add(names, "%s%s", count++ > 0 ? " and " : "", name);
-    }
-    return count;
-}
-
-static bool has_times_of(const emp_graph *g, emp_device_kind kind)
-{
-    for (emp_op_id op = 0; op < g->op_count; op++)
-        if ((kind == EMP_DEVICE_GPU ? g->stated[op].gpu_ns : g->stated[op].cpu_ns) > 0)
-            return true;
-    return false;
-}
-
-/* One time an op cannot be true of a fast and a slow model. Traces say which GPU they are of. */
-static void warn_of_shared_times(cli_inputs *inputs, const char *spec)
-{
-    static const char *const kind_name[EMP_DEVICE_KINDS] = {
-        [EMP_DEVICE_CPU] = "CPU", [EMP_DEVICE_GPU] = "GPU"};
-
-    if (inputs->step->stated == NULL || inputs->costs != NULL ||
-        inputs->measured_on.transfer != NULL || inputs->measured_on.gpu_name[0] != '\0')
-        return;
-    for (int kind = 0; kind < EMP_DEVICE_KINDS; kind++) {
-        char     names[512] = "", sentence[1024];
-        emp_text text = {names, sizeof names, 0};
-        if (list_sharing_models(&text, inputs, (emp_device_kind)kind) < 2 ||
-            !has_times_of(inputs->step, (emp_device_kind)kind))
-            continue;
-        snprintf(
-            sentence, sizeof sentence,
-            "%s has one time of each op for all %ss, so %s are equally fast; --costs "
-            "FILE with a column model has times for each",
-            spec, kind_name[kind], names);
-        emp_import_notes_warn(&inputs->notes, "%s", sentence);
-        cli_warn("%s", sentence);
-    }
-}
-
 static emp_status forbid_cpus(const cli_inputs *inputs, emp_error *err)
 {
     int32_t kept = 0;
@@ -716,7 +667,7 @@ emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *mac
     EMP_CHECK(take_measured(inputs, &profile, err));
     note_overrides(inputs);
     warn_of_unknown_time(inputs);
-    warn_of_shared_times(inputs, spec);
+    cli_warn_of_stated_costs(inputs, spec);
     return EMP_OK;
 }
 

@@ -17,7 +17,8 @@
 #include "sim/machine/model.h"
 #include "sim/problem/problem.h"
 
-/* measured_on.c, `--as MODEL`: measured times belong to another GPU, and are scaled to the GPUs of the machine. */
+/* measured_on.c: measured times that belong to another GPU, which `--as MODEL` scales to the GPUs of the machine, and
+ * costs that the machine or the runtime cannot use. */
 
 /** Zero-initialise; cli_measured_on_clear() releases it. */
 typedef struct {
@@ -118,6 +119,10 @@ void cli_inputs_take_options(cli_inputs *inputs, const cli_task_options *task);
  * \retval EMP_EINVAL  No machine is given, and the spec states none. */
 emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *machine,
                            const char *runtime, emp_error *err);
+
+/** measured_on.c: warns where costs that the graph's file states are true of only some devices of the machine, or unknown
+ * to the rules of the runtime; JSON lists these warnings, too. Nothing happens if the file states none. */
+void cli_warn_of_stated_costs(cli_inputs *inputs, const char *spec);
 
 /** Prints the line that says why a runtime is taken that the user has not named, if so. */
 void cli_inputs_print_runtime(const cli_inputs *inputs);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "cli/options/inputs.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -123,4 +124,98 @@ void cli_measured_on_clear(cli_measured_on *of)
 {
     emp_free(of->transfer);
     *of = (cli_measured_on){0};
+}
+
+/* ---- costs that a graph's file states ---- */
+
+/* Prints the warning, and keeps it for the list of warnings in JSON. */
+EMP_PRINTF_LIKE(2, 3)
+static void warn_and_note(cli_inputs *inputs, const char *format, ...)
+{
+    char    sentence[1024];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(sentence, sizeof sentence, format, args);
+    va_end(args);
+    emp_import_notes_warn(&inputs->notes, "%s", sentence);
+    cli_warn("%s", sentence);
+}
+
+/* The models of a kind for which the graph has no times of their own, so that they share one time an op. */
+static int32_t list_sharing_models(emp_text *names, const cli_inputs *inputs,
+                                   emp_device_kind kind)
+{
+    const emp_machine *m = inputs->machine;
+    int32_t            count = 0;
+
+    for (int32_t model = 0; model < m->model_count; model++) {
+        const char *name = m->model[model].name;
+        if (m->model[model].kind != kind) continue;
+        if (emp_graph_find_stated_model(inputs->step, name) >= 0) continue;
+        emp_text_add(names, "%s%s", count++ > 0 ? " and " : "", name);
+    }
+    return count;
+}
+
+static bool has_times_of(const emp_graph *g, emp_device_kind kind)
+{
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        if ((kind == EMP_DEVICE_GPU ? g->stated[op].gpu_ns : g->stated[op].cpu_ns) > 0)
+            return true;
+    return false;
+}
+
+/* One time an op cannot be true of a fast and a slow model. Traces say which GPU they are of. */
+static void warn_of_shared_times(cli_inputs *inputs, const char *spec)
+{
+    static const char *const kind_name[EMP_DEVICE_KINDS] = {
+        [EMP_DEVICE_CPU] = "CPU", [EMP_DEVICE_GPU] = "GPU"};
+
+    if (inputs->costs != NULL || inputs->measured_on.transfer != NULL ||
+        inputs->measured_on.gpu_name[0] != '\0')
+        return;
+    for (int kind = 0; kind < EMP_DEVICE_KINDS; kind++) {
+        char     names[512] = "";
+        emp_text text = {names, sizeof names, 0};
+        if (list_sharing_models(&text, inputs, (emp_device_kind)kind) < 2 ||
+            !has_times_of(inputs->step, (emp_device_kind)kind))
+            continue;
+        warn_and_note(
+            inputs,
+            "%s has one time of each op for all %ss, so %s are equally fast; --costs "
+            "FILE with a column model has times for each",
+            spec, kind_name[kind], names);
+    }
+}
+
+static bool knows_copy_times(emp_rules rules)
+{
+    return rules == EMP_RULES_MSR_LATENCY || rules == EMP_RULES_MSR_LOAD ||
+           rules == EMP_RULES_EDGES;
+}
+
+/* Other rules share links among copies, which a time of one copy says nothing about. */
+static void warn_of_copy_times(cli_inputs *inputs, const char *spec)
+{
+    const emp_graph   *g = inputs->step;
+    const emp_runtime *runtime = &inputs->problem->runtime;
+    int32_t            count = 0;
+
+    if (knows_copy_times(runtime->rules)) return;
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        count += g->stated[op].copy_ns >= 0 && emp_graph_is_read(g, g->output_offset[op]);
+    if (count > 0)
+        warn_and_note(inputs,
+                      "%s has times of copies, of %d op%s, which only the runtimes "
+                      "msr-latency, msr-load and edges know; under %s a copy takes as "
+                      "long as its bytes",
+                      spec, count, count == 1 ? "" : "s", runtime->name);
+}
+
+void cli_warn_of_stated_costs(cli_inputs *inputs, const char *spec)
+{
+    if (inputs->step->stated == NULL) return;
+    warn_of_shared_times(inputs, spec);
+    warn_of_copy_times(inputs, spec);
 }

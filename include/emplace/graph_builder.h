@@ -37,7 +37,8 @@ typedef struct {
 typedef struct {
     int64_t gpu_ns, cpu_ns; /**< time on a GPU and on a core of a CPU; from 0 */
     int64_t copy_ns;        /**< of its result between a GPU and host memory, one way;
-                                 -1: as long as its bytes take on the machine */
+                                 -1: as long as its bytes take on the machine, as under
+                                 all runtimes but msr-latency, msr-load and edges */
     int32_t colocation;     /**< ops of one number share a device; -1 = none binds it */
 } emp_stated_cost;
 

@@ -278,6 +278,32 @@ Test(cli, one_time_for_different_models_is_warned_of)
     }
 }
 
+/* Under msr-latency a result crosses from a GPU to another by way of the host: 1 + 2 x 500 + 2 ms. Under the rules of
+ * events its 4 KiB take microseconds, and a warning says so. */
+Test(cli, times_of_copies_have_effect_or_a_warning)
+{
+    static const char warning[] = "1 op,|under ideal a copy takes as long as its bytes";
+    json_t           *object;
+
+    scratch_write_json(
+        "copy.json",
+        "{'format': 'emplace-ops-1', 'ops': ["
+        "{'name': 'a', 'gpu_s': 0.001, 'copy_s': 0.5, 'output_bytes': 4096}, "
+        "{'name': 'b', 'gpu_s': 0.002, 'copy_s': 0.5}], "
+        "'edges': [['a', 'b']]}");
+    scratch_write_json("cut.json", "{'format': 'emplace-placement-1', 'devices': "
+                                   "{'gpu:0': ['a'], 'gpu:1': ['b']}}");
+    object = emplace_json("simulate copy.json -m k40x2 -p cut.json -r msr-latency "
+                          "--format json");
+    cr_expect_float_eq(json_real_value(json_at(object, "step_time_s")), 1.003, 1e-9);
+    cr_expect_eq(json_array_size(json_at(object, "warnings")), 0);
+    object =
+        emplace_json("simulate copy.json -m k40x2 -p cut.json -r ideal --format json");
+    cr_expect_lt(json_real_value(json_at(object, "step_time_s")), 0.004);
+    emplace_expect_parts(text_at(object, "warnings/0"), warning);
+    emplace_expect_parts(program_err, warning);
+}
+
 /* Two ops of 1 and 2 ms, one after the other, without copies: 3 ms by list scheduling. */
 Test(cli, ops_that_only_gpus_run_are_not_placed_on_a_cpu_for_free)
 {
@@ -556,7 +582,8 @@ Test(cli, instances_bring_their_machine_and_costs)
     emplace_prints("bound instance.json --objective max-load", "runtime msr-load");
     emplace_prints("simulate instance.json --placement gpu --objective max-load",
                    "max load     20 ms if memory sufficed");
-    emplace_refuses("replay gpu --workload instance.json --machine cpu2", "no work");
+    cr_expect_eq(emplace_run("replay gpu --workload instance.json --machine cpu2"), 1);
+    emplace_expect_parts(program_err, "times of copies|no work");
     emplace_ok("place instance.json --method random --budget 20 --record run.h5 "
                "--objective max-load");
     emplace_ok("report run.h5 --out page.html --force");
