@@ -365,7 +365,7 @@ cleanup:
     return st;
 }
 
-enum { KEY_OBJECTIVE = 256, KEY_FORBID };
+enum { KEY_FORBID = 256 };
 
 static const struct argp_option options[] = {
     {"machine", 'm', "NAME|FILE", 0,
@@ -376,7 +376,7 @@ static const struct argp_option options[] = {
      "Runtime profile (the default follows from where the graph comes from, as "
      "docs/machines.md lists): " EMP_RUNTIME_NAMES,
      0},
-    {"objective", KEY_OBJECTIVE, "NAME", 0,
+    {"objective", CLI_TEXT(cli_task_options, objective), "NAME", 0,
      "step-time (default), or max-load: the time per sample of a pipeline, which "
      "its busiest device decides. The same as --runtime msr-load",
      0},
@@ -399,11 +399,26 @@ static const struct argp_option options[] = {
     {0},
 };
 
-static bool asks_max_load(const char *objective)
+/* The objective is a matter of the runtime's rules, whatever the name of its profile. */
+static void check_objective(cli_task_options *o)
 {
-    if (strcmp(objective, "max-load") == 0) return true;
-    if (strcmp(objective, "step-time") == 0) return false;
-    cli_usage_error("--objective is step-time or max-load, not \"%s\"", objective);
+    emp_runtime profile;
+
+    if (o->objective == NULL) return;
+    const bool is_max_load = strcmp(o->objective, "max-load") == 0;
+    if (!is_max_load && strcmp(o->objective, "step-time") != 0)
+        cli_usage_error("--objective is step-time or max-load, not \"%s\"", o->objective);
+    if (o->runtime == NULL && is_max_load) o->runtime = MAX_LOAD_RUNTIME;
+    if (o->runtime == NULL || emp_runtime_init(&profile, o->runtime, NULL) != EMP_OK)
+        return;
+    if (is_max_load && profile.rules != EMP_RULES_MSR_LOAD)
+        cli_usage_error("--objective max-load is --runtime " MAX_LOAD_RUNTIME ", not %s",
+                        o->runtime);
+    if (!is_max_load && profile.rules == EMP_RULES_MSR_LOAD)
+        cli_usage_error(
+            "--objective step-time is not --runtime %s, whose rules give the max "
+            "load",
+            o->runtime);
 }
 
 static void check_options(cli_task_options *o, const char *command)
@@ -417,7 +432,7 @@ static void check_options(cli_task_options *o, const char *command)
             cli_usage_error(
                 "--costs, --as, --forbid and --whole-layers are for one SPEC, not "
                 "for --tasks");
-        if (o->is_max_load || o->source.batch || o->source.train ||
+        if (o->objective != NULL || o->source.batch || o->source.train ||
             o->source.is_lenient || o->source.signature || o->source.dims[0] != '\0')
             cli_usage_error("--objective, --batch, --dim, --train, --lenient and "
                             "--signature are for one SPEC, not for --tasks; "
@@ -428,11 +443,7 @@ static void check_options(cli_task_options *o, const char *command)
     if (o->machine == NULL && emp_workload_is_spec(o->spec))
         cli_usage_error("--machine is missing; emplace machines lists what there is");
     o->spec = cli_source_spec(&o->source, o->spec);
-    if (!o->is_max_load) return;
-    if (o->runtime != NULL && strcmp(o->runtime, MAX_LOAD_RUNTIME) != 0)
-        cli_usage_error("--objective max-load is --runtime " MAX_LOAD_RUNTIME ", not %s",
-                        o->runtime);
-    o->runtime = MAX_LOAD_RUNTIME;
+    check_objective(o);
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -453,7 +464,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
                 arg);
         o->is_cpu_forbidden = true;
         return 0;
-    case KEY_OBJECTIVE: o->is_max_load = asks_max_load(arg); return 0;
     case ARGP_KEY_ARG:
         if (o->spec != NULL) cli_usage_error("one SPEC only, not also \"%s\"", arg);
         o->spec = arg;

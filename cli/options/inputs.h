@@ -88,10 +88,11 @@ typedef struct {
 /** The options that name what is to be loaded, and how results are printed. */
 typedef struct {
     const char *spec;
-    const char *machine;     /**< NULL: the instance's */
-    const char *runtime;     /**< NULL: emp_task_runtime() */
-    bool        is_max_load; /**< has set the runtime */
-    const char *costs;       /**< file of times that a user brings; NULL: none */
+    const char *machine; /**< NULL: the instance's */
+    const char *runtime; /**< NULL: emp_task_runtime() */
+    const char *
+        objective; /**< step-time or max-load, which sets the runtime; NULL: the runtime's */
+    const char *costs; /**< file of times that a user brings; NULL: none */
     const char
         *measured_on; /**< model of the GPU that times are of; NULL: the machine's */
     bool is_cpu_forbidden, keeps_layers;

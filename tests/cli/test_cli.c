@@ -580,6 +580,9 @@ Test(cli, instances_bring_their_machine_and_costs)
     emplace_prints("simulate instance.json --placement expert.json --objective max-load",
                    "gpu:0        busy  85.7 %|gpu:1        busy 100.0 %");
     emplace_prints("bound instance.json --objective max-load", "runtime msr-load");
+    emplace_write("load.yaml", "description: \"x\"\nbase: \"msr-load\"\n");
+    emplace_prints("bound instance.json --objective max-load -r load.yaml",
+                   "runtime load");
     emplace_prints("simulate instance.json --placement gpu --objective max-load",
                    "max load     20 ms if memory sufficed");
     cr_expect_eq(emplace_run("replay gpu --workload instance.json --machine cpu2"), 1);

@@ -29,6 +29,7 @@ static struct error_case error_cases[] = {
     {"place rnnlm --method gpu",                                            2, "--machine"},
     {"place small.pbtxt --method gpu",                                      1, "states no machine of its own"},
     {"bound instance.json --objective max-load --runtime ideal",            2, "msr-load"},
+    {"bound instance.json --objective step-time -r msr-load",               2, "msr-load"},
     {"place instance.json --method gpu --objective speed",                  2, "\"speed\""},
     {"simulate instance.json --placement crowded.json",                     1, "\"fpgas\" has 3 entries"},
     {"place small.pbtxt --machine k40x2 --method gpu --budget many",        2, "\"many\""},
