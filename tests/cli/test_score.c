@@ -22,11 +22,13 @@ Test(score, a_placement_gets_the_step_time_of_its_run)
 {
     json_t *placed = emplace_json("place " GIPH "-M heft --out p.json --format json");
     json_t *scored = emplace_json("score p.json --instance giph-30-1 --format json");
+    json_t *simulated = emplace_json("simulate " GIPH "-p p.json --format json");
     json_t *list = emplace_json("instances giph-30-1 --format json");
     const json_t *known = json_object_get(list, "giph-30-1");
     const double  step_s = number_at(placed, "step_time_s");
 
     cr_expect_eq(number_at(scored, "step_time_s"), step_s);
+    cr_expect_str_eq(text_at(scored, "fingerprint"), text_at(simulated, "fingerprint"));
     cr_expect(json_is_true(json_object_get(scored, "feasible")));
     cr_expect_str_eq(text_at(scored, "split"), "train");
     cr_expect_float_eq(number_at(scored, "lower_bound_s"),

@@ -101,7 +101,7 @@ static emp_status simulate(emp_sim_result *result, emp_bounds *bounds,
     EMP_TRY(cli_decision_load(&decision, path, problem, err));
     EMP_TRY(check_devices_alone(&decision, path, err));
     EMP_TRY(emp_sim_create(&sim, problem, err));
-    EMP_TRY(emp_sim_run(sim, decision.device_of_op, result, err));
+    EMP_TRY(emp_sim_run_traced(sim, decision.device_of_op, NULL, result, err));
     EMP_TRY(bound(bounds, instance, problem, decision.device_of_op, err));
 
 cleanup:
