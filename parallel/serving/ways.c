@@ -61,16 +61,18 @@ static int32_t largest_batch(const emp_serving_way *row, const planner *p)
     return most;
 }
 
-/* Predicts a way with the spec's batch, and where the goal is another one with its largest batch. */
+/* Predicts a way with the spec's batch, and where the goal is another one with its largest batch. A batch of fewer
+ * sequences than replicas is refused whatever the goal. */
 static emp_status predict_goal(emp_serving_way *row, const planner *p, emp_error *err)
 {
     row->batch = p->spec->batch > 0 ? p->spec->batch : EMP_SERVING_BATCH_DEFAULT;
-    if (p->goal != EMP_SERVING_STEP) row->batch = row->degrees.dp;
+    if (p->goal != EMP_SERVING_STEP &&
+        (p->spec->batch == 0 || p->spec->batch >= row->degrees.dp))
+        row->batch = row->degrees.dp;
     EMP_CHECK(predict(row, p, err));
     if (p->goal == EMP_SERVING_STEP || row->step.most < row->degrees.dp) return EMP_OK;
     const int32_t most = row->step.most;
     row->batch = largest_batch(row, p);
-    if (row->batch < row->degrees.dp) row->batch = row->degrees.dp;
     EMP_CHECK(predict(row, p, err));
     row->step.most = most;
     return EMP_OK;

@@ -449,10 +449,14 @@ Test(serving, goals_order_the_ways)
     cr_expect_float_eq(rate,
                        number_at(plan, "rows/0/batch") / number_at(plan, "rows/0/step_s"),
                        1e-6 * rate);
-    /* a batch that is given is a limit */
-    cr_expect_eq(emplace_number(scratch_print(spec, ",batch=3", "--objective tokens"),
-                                "rows/0/batch"),
-                 3);
+    /* a batch that is given is a limit, also where there are more replicas */
+    plan = emplace_json(scratch_print(spec, ",batch=3", "--objective tokens"));
+    cr_expect_eq(number_at(plan, "rows/0/batch"), 3);
+    for (size_t i = 0; i < json_array_size(json_at(plan, "rows")); i++) {
+        if (is_null_at(plan, scratch_print("rows/%zu/step_s", i))) break;
+        cr_expect_leq(number_at(plan, scratch_print("rows/%zu/batch", i)), 3);
+        cr_expect_leq(number_at(plan, scratch_print("rows/%zu/dp", i)), 3);
+    }
 }
 
 static const char *output_of(const char *arguments)
