@@ -162,6 +162,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
             cli_usage_error(
                 "--record %s: FILE.checkpoint.h5 is the checkpoint of FILE.h5",
                 args->record);
+        if (args->run.gap_frac >= 0.0 && args->run.is_unbound)
+            cli_usage_error("--gap needs the lower bound, which --no-bound leaves out");
         return 0;
     default: return cli_store(key, arg, args);
     }

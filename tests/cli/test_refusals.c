@@ -34,6 +34,7 @@ static struct error_case error_cases[] = {
     {"simulate instance.json --placement crowded.json",                     1, "\"fpgas\" has 3 entries"},
     {"place small.pbtxt --machine k40x2 --method gpu --budget many",        2, "\"many\""},
     {"place small.pbtxt --machine k40x2 --method gpu --budget 0",           2, "\"0\""},
+    {"place small.pbtxt --machine k40x2 --gap 5% --no-bound",               2, "--no-bound"},
     {"train small.pbtxt --machine k40x2",                                   2, "--record"},
     {"train small.pbtxt --machine k40x2 --record r.checkpoint.h5",          2, "checkpoint of FILE.h5"},
     {"graph hf:path=a.json,path=b.json",                                    1, "path is given twice"},
