@@ -564,7 +564,8 @@ emp_status cli_inputs_load_graph(cli_inputs *inputs, emp_import_devices *devices
     if (st != EMP_OK) warn_of_problems(&inputs->notes);
     EMP_CHECK(st);
     inputs->runtime =
-        emp_task_runtime(inputs->step, &stated, false, &inputs->runtime_why);
+        emp_task_runtime(inputs->step, &stated, stated.cpu_count + stated.gpu_count > 0,
+                         &inputs->runtime_why);
     if (devices != NULL) *devices = stated;
     snprintf(inputs->note, sizeof inputs->note, "%s", stated.note);
     snprintf(inputs->measured_on.gpu_name, sizeof inputs->measured_on.gpu_name, "%s",

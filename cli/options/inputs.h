@@ -107,7 +107,8 @@ typedef struct {
 extern const struct argp cli_task_argp;
 
 /** Loads the two graphs of a workload spec or graph file, and warns of what had to be
- * assumed. \a devices (NULL is fine) receives those that the file states. */
+ * assumed. \a devices (NULL is fine) receives those that the file states. The default runtime is that on the machine that
+ * the file states, if it states one. */
 emp_status cli_inputs_load_graph(cli_inputs *inputs, emp_import_devices *devices,
                                  const char *spec, emp_error *err);
 

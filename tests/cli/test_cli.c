@@ -579,6 +579,10 @@ Test(cli, instances_bring_their_machine_and_costs)
     }
     emplace_prints("simulate instance.json --placement expert.json --objective max-load",
                    "gpu:0        busy  85.7 %|gpu:1        busy 100.0 %");
+    emplace_prints("graph instance.json", "under msr-latency, as");
+    cr_expect_str_eq(
+        text_at(emplace_json("graph instance.json --format json"), "runtime"),
+        "msr-latency");
     emplace_prints("bound instance.json --objective max-load", "runtime msr-load");
     emplace_write("load.yaml", "description: \"x\"\nbase: \"msr-load\"\n");
     emplace_prints("bound instance.json --objective max-load -r load.yaml",
