@@ -665,6 +665,12 @@ emp_status cli_inputs_load(cli_inputs *inputs, const char *spec, const char *mac
     if (has_runtime) EMP_CHECK(emp_runtime_init(&profile, runtime, err));
     EMP_CHECK(cli_inputs_load_graph(inputs, &devices, spec, err));
     if (is_own) EMP_CHECK(emp_own_machine_create(&inputs->machine, &devices, spec, err));
+    if (is_own && inputs->measured_on.model != NULL)
+        return EMP_ERROR(
+            EMP_EINVAL,
+            "--as scales times to the GPUs of --machine, without which %s keeps the "
+            "times of its own GPUs",
+            spec);
     inputs->runtime = emp_task_runtime(
         inputs->step, &devices, is_own && !inputs->needs_events, &inputs->runtime_why);
     if (has_runtime) inputs->runtime_why = NULL;

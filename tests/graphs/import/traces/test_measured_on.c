@@ -96,5 +96,6 @@ Test(measured_on, refusals_are_one_sentence)
 {
     emplace_refuses(SIMULATE "-m mi300x8 --as h100-sxn", "h100-sxn|did you mean");
     emplace_refuses(SIMULATE "-m mi300x8 --as haswell-18", "haswell-18 is a CPU");
+    emplace_refuses(SIMULATE "--as h100-sxm", "--as|GPUs of --machine");
     emplace_refuses("simulate nmt:layers=2 -m k40x2 -p cpu --as k40", "no trace|k40");
 }
