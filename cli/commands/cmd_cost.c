@@ -305,9 +305,8 @@ static const char attention_doc[] =
     "or "
     "cached (one new token beside so many).\v"
     "  emplace cost attention shapes.tsv --model h100-sxm\n"
-    "  printf 'batch\\tseq\\theads\\tkv_heads\\n1\\t2048\\t32\\t8\\n' | emplace cost "
-    "attention "
-    "--model h100-sxm";
+    "  printf 'batch\\tseq\\theads\\tkv_heads\\n1\\t2048\\t32\\t8\\n' | \\\n"
+    "    emplace cost attention --model h100-sxm";
 static const char comm_doc[] =
     "Print the microseconds of collectives among GPUs of one host. Columns of the input: "
     "op "
@@ -316,9 +315,8 @@ static const char comm_doc[] =
     "Bytes are the buffer of one GPU (all_reduce, alltoall) or the whole. Form is table, "
     "beyond, or like (the table of another collective, by the bytes that GPUs send).\n\n"
     "  emplace cost comm ops.tsv --model a100-sxm\n"
-    "  printf 'op\\tgpus\\tbytes\\nall_reduce\\t8\\t1048576\\n' | emplace cost comm "
-    "--model "
-    "h100-sxm";
+    "  printf 'op\\tgpus\\tbytes\\nall_reduce\\t8\\t1048576\\n' | \\\n"
+    "    emplace cost comm --model h100-sxm";
 
 const struct argp cmd_cost_gemm_argp = {options, parse, "[FILE]", gemm_doc,
                                         NULL,    NULL,  NULL};

@@ -73,7 +73,8 @@ static const char doc[] =
     "  emplace replay expert --workload nmt:units=128 --machine cpu2 --steps 20\n"
     "  emplace replay best.json --trace measured.json\n"
     "  emplace replay best.json --backend cuda --export plan.txt\n"
-    "  emplace-replay plan.txt --backend cuda --out result.txt     # on the GPU server";
+    "  # on the GPU server:\n"
+    "  emplace-replay plan.txt --backend cuda --out result.txt";
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {

@@ -46,8 +46,7 @@ static const char fusion_doc[] =
     "best that annealing finds. Beside it: what annealing finds with as many evaluations "
     "that changes devices, or both.\v" CLI_JOBS_DOC CLI_SHARD_DOC
     "Without --budget and --seeds there are 1,000 evaluations and 5 seeds. Under "
-    "tf-r1.3\n"
-    "most of a gain is time to issue ops; --runtime ideal has none of it.\n\n"
+    "tf-r1.3 most of a gain is time to issue ops; --runtime ideal has none of it.\n\n"
     "  emplace bench fusion --rows rnnlm --methods m-sct --budget 100 --seeds 1\n"
     "  emplace bench fusion --runtime ideal --rows nmt2\n"
     "  emplace bench fusion --format csv > bench/results/fusion.csv";
