@@ -110,6 +110,24 @@ Test(bench, placers_compares_and_writes_its_files)
     emplace_expect_file("s.csv", ",noise,1,1,1,");
 }
 
+/* Options that are given twice have their last value, and --budget is --budgets with one. */
+Test(bench, placers_takes_the_last_budgets)
+{
+    static const char *const given[] = {"--budgets 3,4 --budgets 5",
+                                        "--budgets 3,4 -b 5"};
+
+    for (int i = 0; i < 2; i++) {
+        const json_t *rows = json_at(
+            emplace_json(scratch_print("bench placers --rows rnnlm --methods cpu,gpu "
+                                       "--draws 0 --format json %s",
+                                       given[i])),
+            "rankings");
+        cr_assert_eq(json_array_size(rows), 2, "%s", given[i]);
+        for (size_t r = 0; r < 2; r++)
+            cr_expect_eq(number_at(json_array_get(rows, r), "budget"), 5, "%s", given[i]);
+    }
+}
+
 /* Steps below a second have four digits, as those of methods may differ in the last one. */
 Test(bench, placers_prints_short_steps_finely)
 {

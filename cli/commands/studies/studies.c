@@ -50,12 +50,22 @@ static const struct argp_option options[] = {
     {0},
 };
 
+/* Forgets the budgets in evaluations or in seconds that an earlier option has given, or all by default. */
+static void forget_budgets(cli_comparison *args, bool is_clock)
+{
+    emp_comparison_params *p = &args->params;
+    int32_t                kept = 0;
+
+    for (int32_t i = 0; args->has_budgets && i < p->budget_count; i++)
+        if ((p->budget[i].clock_s > 0.0) != is_clock) p->budget[kept++] = p->budget[i];
+    p->budget_count = kept;
+    args->has_budgets = true;
+}
+
 static emp_comparison_budget *add_budget(cli_comparison *args)
 {
     emp_comparison_params *p = &args->params;
 
-    if (!args->has_budgets) p->budget_count = 0;
-    args->has_budgets = true;
     if (p->budget_count == EMP_COMPARISON_BUDGETS)
         cli_usage_error("at most %d budgets can be compared", EMP_COMPARISON_BUDGETS);
     p->budget[p->budget_count] = (emp_comparison_budget){0};
@@ -69,6 +79,7 @@ static void parse_budgets(cli_comparison *args, const char *list, bool is_clock)
     if (*list == '\0')
         cli_usage_error("--%s takes numbers, as in 100,1000",
                         is_clock ? "clock" : "budgets");
+    forget_budgets(args, is_clock);
     while (cli_next_word(&list, word, sizeof word)) {
         emp_comparison_budget *budget = add_budget(args);
         if (is_clock)
@@ -123,7 +134,10 @@ static emp_status take(struct study *s, const emp_trials_params *run, emp_error 
 {
     emp_comparison_params *p = &s->args->params;
 
-    if (run->budget > 0) add_budget(s->args)->evaluations = run->budget;
+    if (run->budget > 0) {
+        forget_budgets(s->args, false);
+        add_budget(s->args)->evaluations = run->budget;
+    }
     if (run->seed_count > 0) p->seed_count = run->seed_count;
     p->rows = run->rows;
     p->runtime = run->runtime;
