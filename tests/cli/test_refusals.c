@@ -56,6 +56,7 @@ static struct error_case error_cases[] = {
     {"table 1 --format latex",                                              2, "latex"},
     {"bench",                                                               2, "--help"},
     {"bench nothing",                                                       2, "bench nothing"},
+    {"bench placers --rows rnnlm --methods gpu --shard 1/2 --page x.html",  1, "x.html shows all runs"},
     {"bench placers --budgets 100,0",                                       2, "\"0\""},
     {"bench placers --budgets 1,2,3,4,5,6,7,8,9",                           2, "8 budgets"},
     {"machines extra",                                                      1, "extra"},

@@ -207,6 +207,12 @@ static emp_status check_files(struct study *s, emp_error *err)
                                  args->changes,  args->figure, args->page};
     const int32_t     count = (int32_t)(sizeof paths / sizeof *paths);
 
+    for (int32_t i = 0; i < count; i++)
+        if (paths[i] != NULL && args->params.jobs.shard_count > 1)
+            return EMP_ERROR(EMP_EINVAL,
+                             "%s shows all runs, and --shard makes a part; the command "
+                             "without --shard writes it once all parts are made",
+                             paths[i]);
     EMP_CHECK(emp_output_check_all(paths, count, err));
     EMP_CHECK(emp_output_check_inputs(&args->params.runtime, 1, paths, count, err));
     EMP_CHECK(
