@@ -345,7 +345,9 @@ static void add_scalar(struct lines *l, const char *key, json_t *value)
     char text[EMP_SHEET_CELL_BYTES] = "";
 
     if (json_is_boolean(value))
-        snprintf(text, sizeof text, "%s", json_is_true(value) ? "yes" : "no");
+        snprintf(text, sizeof text, "%s",
+                 l->is_for_people ? (json_is_true(value) ? "yes" : "no")
+                                  : (json_is_true(value) ? "1" : "0"));
     else if (json_is_number(value) && l->is_for_people)
         format_for_people(key, value, text);
     else if (json_is_number(value))

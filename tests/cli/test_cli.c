@@ -583,6 +583,7 @@ Test(cli, instances_bring_their_machine_and_costs)
     cr_expect_str_eq(
         text_at(emplace_json("graph instance.json --format json"), "runtime"),
         "msr-latency");
+    emplace_prints("simulate instance.json -p gpu --format csv", "\nfeasible,0,");
     emplace_prints("bound instance.json --objective max-load", "runtime msr-load");
     emplace_write("load.yaml", "description: \"x\"\nbase: \"msr-load\"\n");
     emplace_prints("bound instance.json --objective max-load -r load.yaml",
