@@ -197,10 +197,26 @@ static bool says_default(const item *i)
            (is_key(i, "dtype") && is_value(i, "config"));
 }
 
+/* A later value would win in silence. Further numbers of stages= have no value. */
+static bool is_repeated(const reader *r, const item *i)
+{
+    const char *at = items_of(r->text);
+    item        before;
+
+    while (i->value_length > 0 && next_item(&before, &at) && before.key < i->key)
+        if (before.key_length == i->key_length &&
+            memcmp(before.key, i->key, i->key_length) == 0)
+            return true;
+    return false;
+}
+
 static emp_status take(reader *r, const item *i, emp_error *err)
 {
     const int32_t degree = find_degree(i);
 
+    if (is_repeated(r, i))
+        return EMP_ERROR(EMP_EINVAL, "%.200s: %.*s is given twice", r->text,
+                         (int)i->key_length, i->key);
     if (says_default(i)) return EMP_OK;
     if (continues_stages(r, i)) return add_stage(r, i, err);
     if (find_key(i, emp_serving_options) >= 0) {
