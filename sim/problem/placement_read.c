@@ -11,6 +11,8 @@
 #include "base/mem.h"
 #include "base/text/file.h"
 #include "base/text/json.h"
+#include "base/text/nearest.h"
+#include "base/text/options.h"
 #include "base/text/units.h"
 #include "sim/machine/config.h"
 #include "sim/problem/placement.h"
@@ -245,6 +247,25 @@ static emp_status check_format(const char *format, const char *path, emp_error *
                      path, format == NULL ? "" : format, EMP_PLACEMENT_FORMAT);
 }
 
+/* A key that is misspelt would pass as left out. */
+static emp_status check_keys(const emp_placement_file *f, emp_error *err)
+{
+    static const char known[] =
+        "format,workload,machine,run,step_time_s,devices,levels,leaders,rules,default";
+    char hint[EMP_NEAREST_BYTES];
+
+    for (const emp_json *v = emp_json_first(f->json.root); v != NULL;
+         v = emp_json_next(v)) {
+        const char *key = emp_json_key(v);
+        emp_nearest near = emp_nearest_begin(key, strlen(key), "");
+        if (emp_word_list_has(known, key)) continue;
+        emp_nearest_offer_list(&near, known);
+        return EMP_ERROR(EMP_EFORMAT, "%s: unexpected key \"%.80s\"%s", f->path, key,
+                         emp_nearest_hint(&near, hint));
+    }
+    return EMP_OK;
+}
+
 static const char *text_of(const emp_placement_file *f, const char *key)
 {
     return emp_json_string(emp_json_get(f->json.root, key));
@@ -266,7 +287,8 @@ static emp_status parse_json(emp_placement_file *f, const char *bytes, size_t si
             emp_json_is(time_s, EMP_JSON_NULL) ? -1.0 : emp_json_number(time_s);
     if (split_is(f->json.root)) return EMP_OK;
     EMP_CHECK(read_json_rules(f, err));
-    return check_format(text_of(f, "format"), f->path, err);
+    EMP_CHECK(check_format(text_of(f, "format"), f->path, err));
+    return check_keys(f, err);
 }
 
 static emp_status parse_yaml(emp_placement_file *f, const char *bytes, size_t size,
