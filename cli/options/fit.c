@@ -141,7 +141,9 @@ static emp_status try_value(probe *p, fit *f, int64_t value, emp_error *err)
         st = EMP_OK;
         goto cleanup;
     }
-    if (st != EMP_OK) EMP_FAIL(st, "%s", why.msg);
+    if (st != EMP_OK)
+        EMP_FAIL(st, "--fit %s tries %s=1 first: %s", f->request->key, f->request->key,
+                 why.msg);
     snprintf(f->machine, sizeof f->machine, "%s", inputs.machine->name);
     snprintf(f->runtime, sizeof f->runtime, "%s", inputs.problem->runtime.name);
     EMP_TRY(place_and_run(p, f, &inputs, err));

@@ -94,6 +94,8 @@ Test(largest_fit, what_cannot_be_is_said)
                    "-p gpu --fit batch",
                    "no batch fits");
     emplace_refuses("place bert -m k40x2 --method gpu --fit sequ", "\"sequ\"");
+    emplace_refuses("simulate hf:path=config.json -m k40x2 -p gpu --fit path",
+                    "--fit path tries path=1|1: ");
     emplace_refuses("place bert -m k40x2 --fit seq --out p.json", "--out");
     emplace_refuses("simulate bert -m k40x2 -p gpu --fit seq --why", "--why");
     emplace_refuses("place small.pbtxt -m k40x2 --method gpu --fit batch", "spec");
