@@ -319,10 +319,12 @@ static emp_status load_own(emp_owned_decision *decision, const char *spec,
     }
     st = cli_decision_open(&file, emp_source_file(buffer, spec), NULL);
     if (st != EMP_OK || file.form != CLI_DECISION_GRAPH)
-        EMP_FAIL(EMP_EINVAL,
-                 "--placement " OWN_DEVICES " takes the devices that a "
-                 "TensorFlow graph file or a trace names, and %s is neither",
-                 spec);
+        EMP_FAIL(
+            EMP_EINVAL,
+            "--placement " OWN_DEVICES " takes the devices that a "
+            "TensorFlow graph file or a trace of PyTorch's profiler names, and %s is "
+            "neither",
+            spec);
     EMP_TRY(cli_decision_read(decision, &file, problem, err));
 
 cleanup:

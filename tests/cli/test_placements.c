@@ -186,7 +186,8 @@ Test(placements, devices_of_a_graph_file_are_a_placement)
     write_chain("device: \"/device:TPU:0\"", "");
     emplace_refuses(CHAIN "file", "chain.pbtxt|'a'|/device:TPU:0|k40x2|1 CPU and 2 GPUs");
     emplace_refuses("simulate small.pbtxt -m k40x2 -p file", "small.pbtxt names no");
-    emplace_refuses("simulate rnnlm:steps=2 -m k40x2 -p file", "rnnlm:steps=2");
+    emplace_refuses("simulate rnnlm:steps=2 -m k40x2 -p file",
+                    "a trace of PyTorch's profiler|rnnlm:steps=2");
 }
 
 /* Hosts are tasks. */
