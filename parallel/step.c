@@ -42,7 +42,7 @@ typedef struct {
     double link_s; /* likewise, copies to and from the host that nothing hides */
     double layer_activations; /* of the largest layer */
     double
-        whole; /* bytes of weights and gradients that are not in its GPU's memory but while a layer needs them */
+        gathered; /* bytes of weights and gradients that are not in its GPU's memory but while a layer needs them */
 } chunk;
 
 /* All that a prediction has at hand. */
@@ -182,22 +182,22 @@ static double shared_out(const predictor *x, const emp_work *w)
 /* Layers that stream their weights have two buffers for them and two for gradients, both in half precision. Where replicas
  * share gradients out, a layer's is whole before it is summed and scattered; with ZeRO 3 weights are gathered for that layer and
  * the one that the backward pass comes to next (Zhao et al., PyTorch FSDP, VLDB 2023, section 3). */
-static void count_whole(chunk *c, const predictor *x, const emp_work *const *works,
-                        int32_t count)
+static void count_gathered(chunk *c, const predictor *x, const emp_work *const *works,
+                           int32_t count)
 {
     for (int32_t i = 0; i < count; i++) {
         const emp_work *w = works[i];
         const double    here = shared_out(x, w);
         const double    next = i > 0 ? shared_out(x, works[i - 1]) : 0.0;
         if (x->d.home)
-            c->whole =
-                fmax(c->whole, 2.0 * (HALF + HALF) *
-                                   (w->row_bytes > 0.0
-                                        ? w->row_bytes / HALF
-                                        : w->dense_parameters + w->expert_parameters));
+            c->gathered =
+                fmax(c->gathered, 2.0 * (HALF + HALF) *
+                                      (w->row_bytes > 0.0
+                                           ? w->row_bytes / HALF
+                                           : w->dense_parameters + w->expert_parameters));
         else if (x->d.zero > 1)
-            c->whole = fmax(c->whole,
-                            HALF * here + (x->d.zero > 2 ? HALF * (here + next) : 0.0));
+            c->gathered = fmax(
+                c->gathered, HALF * here + (x->d.zero > 2 ? HALF * (here + next) : 0.0));
     }
 }
 
@@ -282,7 +282,7 @@ static emp_status fill_chunk(chunk *c, predictor *x, int32_t index, int32_t part
     for (int32_t k = 0; k < EMP_TURN_KINDS; k++)
         EMP_CHECK(EMP_ALLOC(c->part[k], (size_t)segments));
     for (int32_t i = 0; i < count; i++) count_work(c, works[i]);
-    count_whole(c, x, works, count);
+    count_gathered(c, x, works, count);
     if (index == parts - 1) add_table(c, x);
     add_pass(c, x, &p, works, count, EMP_TURN_FORWARD);
     add_pass(c, x, &p, works, count, EMP_TURN_BACKWARD);
@@ -546,12 +546,12 @@ static void add_shares(emp_parallel_step *out, const predictor *x)
 /* ---- memory ---- */
 
 /* The most that layers of a stage need whole. */
-static double whole_of(const predictor *x, int32_t stage)
+static double gathered_of(const predictor *x, int32_t stage)
 {
     double most = 0.0;
 
     for (int32_t c = 0; c < x->schedule.chunks; c++)
-        if (x->schedule.stage_of[c] == stage) most = fmax(most, x->chunk[c].whole);
+        if (x->schedule.stage_of[c] == stage) most = fmax(most, x->chunk[c].gathered);
     return most;
 }
 
@@ -563,8 +563,8 @@ static double states_of(const predictor *x, const parameters *n, int32_t stage)
     const double weights = HALF + (x->d.is_fp8 ? 2.0 : 0.0);
     const double states = x->d.update ? 0.0 : 3.0 * FLOAT;
 
-    if (x->d.home) return whole_of(x, stage);
-    return whole_of(x, stage) +
+    if (x->d.home) return gathered_of(x, stage);
+    return gathered_of(x, stage) +
            n->dense * (weights / (x->d.zero > 2 ? dense : 1.0) +
                        FLOAT / (x->d.zero > 1 ? dense : 1.0) +
                        states / (x->d.zero > 0 ? dense : 1.0)) +
