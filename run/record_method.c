@@ -44,6 +44,13 @@ static void add_hash(emp_text *text, const char *name, uint64_t hash)
     if (hash != 0) emp_text_add(text, " --%s HASH-%016" PRIx64, name, hash);
 }
 
+/* CPU seconds end a run nowhere twice, so one that they ended has the evaluations that it made. */
+static int64_t budget_of(const emp_record *r)
+{
+    return r->budget_evaluations == 0 && r->budget_cpu_s > 0.0 ? r->evaluations
+                                                               : r->budget_evaluations;
+}
+
 /* Learners that several ranks share are trained; any other run is one of place. */
 static void add_shell_call(emp_text *text, const emp_record *r)
 {
@@ -60,8 +67,7 @@ static void add_shell_call(emp_text *text, const emp_record *r)
     add_hash(text, "start", r->start_hash);
     add_hash(text, "weights", r->weights_hash);
     emp_text_add(text, " --seed %" PRIu64, r->seed);
-    if (r->budget_evaluations > 0)
-        emp_text_add(text, " --budget %" PRId64, r->budget_evaluations);
+    if (budget_of(r) > 0) emp_text_add(text, " --budget %" PRId64, budget_of(r));
     if (r->budget_s > 0) emp_text_add(text, " --seconds %.15g", r->budget_s);
     if (r->is_async) emp_text_add(text, " --async");
     if (r->ranks > 1) emp_text_add(text, " --record run.h5");
@@ -72,8 +78,7 @@ static void add_python_call(emp_text *text, const emp_record *r)
     emp_text_add(
         text, "emplace.place(emplace.Problem(\"%s\", \"%s\", \"%s\"), %s, seed=%" PRIu64,
         r->workload, r->machine, r->runtime, r->method, r->seed);
-    if (r->budget_evaluations > 0)
-        emp_text_add(text, ", budget=%" PRId64, r->budget_evaluations);
+    if (budget_of(r) > 0) emp_text_add(text, ", budget=%" PRId64, budget_of(r));
     if (r->budget_s > 0) emp_text_add(text, ", seconds=%.15g", r->budget_s);
     if (r->options[0] != '\0') emp_text_add(text, ", options=\"%s\"", r->options);
     emp_text_add(text, ")");

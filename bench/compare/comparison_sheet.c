@@ -304,7 +304,7 @@ static const emp_sheet_column rank_columns[] = {
     EMP_COLUMN("friedman_least_tasks", NULL, EMP_SHEET_COUNT),
     EMP_COLUMN("friedman_chi2", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("friedman_p", NULL, EMP_SHEET_REAL),
-    EMP_COLUMN("friedman_f", NULL, EMP_SHEET_REAL),
+    EMP_COLUMN("friedman_f", NULL, EMP_SHEET_REAL, .infinite = "infinite"),
     EMP_COLUMN("friedman_f_p", NULL, EMP_SHEET_REAL),
     EMP_COLUMN("nemenyi_difference", NULL, EMP_SHEET_REAL)};
 

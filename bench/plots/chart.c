@@ -569,14 +569,17 @@ static double value_of(const emp_band_point *p, int which)
 
 enum { MOST_POINTS = 2 * EMP_BAND_POINTS };
 
-/* A path through the values; levels go from side to side. */
+/* A path through the values from point *from on, up to one that is infinite; levels go from side to side. *from: where
+ * the next path begins. */
 static int32_t trace(const emp_chart *c, const struct layout *l,
-                     const emp_chart_curve *curve, int which, emp_point path[MOST_POINTS])
+                     const emp_chart_curve *curve, int which, emp_point path[MOST_POINTS],
+                     int32_t *from)
 {
     int32_t count = 0;
 
-    for (int32_t i = 0; i < curve->band->point_count; i++) {
-        const emp_band_point *p = &curve->band->point[i];
+    while (*from < curve->band->point_count) {
+        const emp_band_point *p = &curve->band->point[(*from)++];
+        if (isinf(p->median) && count > 0 && !curve->is_level) break;
         if (!is_shown(c, p)) continue;
         emp_point at = {emp_axis_place(&l->x, p->x),
                         emp_axis_place(&l->y, value_of(p, which))};
@@ -598,18 +601,21 @@ static int32_t trace(const emp_chart *c, const struct layout *l,
 static void draw_band(emp_drawing *d, const emp_chart *c, const struct layout *l,
                       const emp_chart_curve *curve)
 {
-    emp_point outline[2 * MOST_POINTS], high[MOST_POINTS];
-    int32_t   count = trace(c, l, curve, -1, outline);
-    bool      has_area = false;
+    emp_point       outline[2 * MOST_POINTS], high[MOST_POINTS];
+    const emp_paint paint = {.colour = emp_report_line_style(curve->style).colour,
+                             .opacity = 0.16};
+    const int32_t   points = curve->band->point_count;
 
-    trace(c, l, curve, 1, high);
-    for (int32_t i = 0; i < count; i++) {
-        has_area |= outline[i].y - high[i].y > 0.05;
-        outline[2 * count - 1 - i] = high[i];
+    for (int32_t low_from = 0, high_from = 0; low_from < points;) {
+        const int32_t count = trace(c, l, curve, -1, outline, &low_from);
+        bool          has_area = false;
+        trace(c, l, curve, 1, high, &high_from);
+        for (int32_t i = 0; i < count; i++) {
+            has_area |= outline[i].y - high[i].y > 0.05;
+            outline[2 * count - 1 - i] = high[i];
+        }
+        if (has_area) emp_drawing_area(d, outline, 2 * count, &paint);
     }
-    emp_paint paint = {.colour = emp_report_line_style(curve->style).colour,
-                       .opacity = 0.16};
-    if (has_area) emp_drawing_area(d, outline, 2 * count, &paint);
 }
 
 static void draw_curve(emp_drawing *d, const emp_chart *c, const struct layout *l,
@@ -617,13 +623,15 @@ static void draw_curve(emp_drawing *d, const emp_chart *c, const struct layout *
 {
     emp_point path[MOST_POINTS];
     emp_paint paint = line_paint(curve);
-    int32_t   count = trace(c, l, curve, 0, path);
 
     emp_drawing_begin(d, curve->label);
-    if (count == 1) { /* a run of one batch */
-        emp_drawing_rectangle(d, (emp_box){path[0].x - 2, path[0].y - 2, 4, 4}, &paint);
+    for (int32_t from = 0; from < curve->band->point_count;) {
+        const int32_t count = trace(c, l, curve, 0, path, &from);
+        if (count == 1) /* a run of one batch */
+            emp_drawing_rectangle(d, (emp_box){path[0].x - 2, path[0].y - 2, 4, 4},
+                                  &paint);
+        emp_drawing_line(d, path, count, &paint);
     }
-    emp_drawing_line(d, path, count, &paint);
     emp_drawing_end(d);
 }
 

@@ -37,6 +37,15 @@ class _Replay:
         return [log.rows[i][log.groups][self.first].tolist() for i in range(begin, end)]
 
 
+# What a record has room for: run/store/store.h.
+_TEXT_BYTES, _NAME_BYTES, _METRICS, _SEED_MAX = 255, 63, 16, 2**63 - 1
+
+
+def _check_length(what, text, most):
+    if len(text.encode()) > most:
+        raise ValueError(f"{what} has {len(text.encode())} bytes; a record has room for {most}")
+
+
 class Log:
     """The placements that an agent has had scored. save() gives them to the program once more, which scores
     them and writes the record of a run."""
@@ -45,6 +54,10 @@ class Log:
         self.path = os.fspath(path)
         if os.path.isfile(self.path) and os.path.getsize(self.path) > 0:
             raise FileExistsError(f"{self.path} is there already; remove it, or name another file")
+        folder = os.path.dirname(self.path) or "."
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise FileNotFoundError(f"{self.path} cannot be written: {folder} is no folder that may be written to")
+        _check_length("options", str(options or ""), _TEXT_BYTES)
         self.problem, self.groups, self.options = problem, groups, options
         self.agent, self.seed = agent, 1
         self.rows: list = []
@@ -54,8 +67,21 @@ class Log:
 
     def set(self, metrics):
         """Sets metrics from the next row on."""
+        names = self.names + [name for name in metrics if name not in self.names]
+        if len(names) > _METRICS:
+            raise ValueError(f"a record has room for {_METRICS} metrics, and these are {len(names)}: {', '.join(names)}")
+        for name in metrics:
+            _check_length(f"the metric {name[:20]}...", name, _NAME_BYTES)
         self.now = {**self.now, **{name: float(value) for name, value in metrics.items()}}
-        self.names += [name for name in metrics if name not in self.names]
+        self.names = names
+
+    def begin(self, seed):
+        """Takes the seed of the first episode."""
+        if self.rows or seed is None:
+            return
+        if not 0 <= seed <= _SEED_MAX:
+            raise ValueError(f"the seed {seed} is none that a record can hold: they are 0 to {_SEED_MAX}")
+        self.seed = int(seed)
 
     def add(self, rows):
         """Adds rows of a device for each group, which were scored."""

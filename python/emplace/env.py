@@ -159,8 +159,8 @@ class _Placing(_Facts, Env):
         """Begins an episode; gives its first observation and an info. A seed is that of random starts:
         action_space has a seed of its own. There are no options."""
         super().reset(seed=seed)
-        if self._log is not None and seed is not None and not self._log.rows:
-            self._log.seed = int(seed)
+        if self._log is not None:
+            self._log.begin(seed)
         begin = self._begin()
         self._is_running = True
         return begin
@@ -184,9 +184,9 @@ class _Placing(_Facts, Env):
 
     def close(self):
         """Writes the record, if one is asked for."""
-        log, self._log = self._log, None
-        if log is not None:
-            log.save()
+        if self._log is not None:
+            self._log.save()
+        self._log = None
 
     def _read_in_episode(self, action):
         if not self._is_running:
@@ -445,8 +445,8 @@ class Vector(_Facts, VectorEnv):
         """Begins an episode in each; environment i has the seed + i, or the i-th one of a list. There
         are no options."""
         seeds = [None] * self.num_envs if seed is None else seed
-        if self._log is not None and isinstance(seed, (int, np.integer)) and not self._log.rows:
-            self._log.seed = int(seed)
+        if self._log is not None and isinstance(seed, (int, np.integer)):
+            self._log.begin(seed)
         if isinstance(seed, (int, np.integer)):
             seeds = [seed + i for i in range(self.num_envs)]
         begun = [env.reset(seed=own) for env, own in zip(self.envs, seeds, strict=True)]
@@ -509,11 +509,11 @@ class Vector(_Facts, VectorEnv):
 
     def close_extras(self, **keywords):
         """Writes the record, if one is asked for."""
-        log, self._log = self._log, None
+        if self._log is not None:
+            self._log.save()
+        self._log = None
         for env in self.envs:
             env._log = None
-        if log is not None:
-            log.save()
 
 
 def _infos(times, fits):

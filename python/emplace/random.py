@@ -1,5 +1,14 @@
 """The random streams of the program's methods, so that an agent can draw the same numbers."""
+import operator
+
 from . import _emplace
+
+
+def _whole(name, number, first, last):
+    number = operator.index(number)
+    if not first <= number <= last:
+        raise ValueError(f"{name} is {number}, no whole number from {first} to {last}")
+    return number
 
 
 class Random:
@@ -10,7 +19,8 @@ class Random:
     """
 
     def __init__(self, seed, stream=0, substream=0):
-        self._name = (seed, stream, substream)
+        self._name = (_whole("seed", seed, 0, 2**64 - 1), _whole("stream", stream, 0, 2**32 - 1),
+                      _whole("substream", substream, 0, 2**32 - 1))
         self._first = 0
 
     def words(self, count):
@@ -21,6 +31,7 @@ class Random:
 
     def below(self, bound, count=None):
         """A number in 0 .. bound - 1, or count of them, int64."""
+        bound = _whole("bound", bound, 1, 2**32 - 1)
         numbers, self._first = _emplace.random_below(
             *self._name, self._first, 1 if count is None else count, bound)
         return int(numbers[0]) if count is None else numbers

@@ -282,6 +282,32 @@ class Environments(unittest.TestCase):
             env.close()
             self.assertEqual(emplace.Record.load(self.path).evaluations, env.group_count + 1)
 
+    def test_what_a_record_cannot_hold_is_refused_before_any_work(self):
+        for keywords, reason in (({"record": "/no/such/folder/run.h5"}, "no folder"),
+                                 ({"record": self.path, "options": "x" * 256}, "room for 255")):
+            with self.assertRaisesRegex((ValueError, OSError), reason):
+                emplace.env.OneShot(self.problem, **keywords)
+        env = emplace.env.OneShot(self.problem, record=self.path)
+        with self.assertRaisesRegex(ValueError, "none that a record can hold"):
+            env.reset(seed=2**63)
+        with self.assertRaisesRegex(ValueError, "room for 16 metrics"):
+            env.log(**{f"m{i}": i for i in range(17)})
+        with self.assertRaisesRegex(ValueError, "room for 63"):
+            env.log(**{"m" * 64: 1})
+
+    def test_a_record_that_cannot_be_written_keeps_its_scores(self):
+        folder = os.path.join(os.path.dirname(self.path), "inner")
+        os.mkdir(folder)
+        env = emplace.env.OneShot(self.problem, record=os.path.join(folder, "run.h5"))
+        env.reset(seed=1)
+        env.step(env.action_space.sample())
+        os.rmdir(folder)
+        with self.assertRaises(emplace.Error):
+            env.close()
+        os.mkdir(folder)
+        env.close()
+        self.assertEqual(emplace.Record.load(os.path.join(folder, "run.h5")).evaluations, 1)
+
     def test_an_unused_environment_leaves_none(self):
         env = emplace.env.OneShot(self.problem, record=self.path)
         env.close()

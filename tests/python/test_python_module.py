@@ -324,6 +324,14 @@ class Streams(unittest.TestCase):
             parts += stream.words(count).tolist()
         self.assertEqual(parts, whole)
 
+    def test_names_and_bounds_beyond_the_streams_are_refused(self):
+        for name in ((2**64,), (-1,), (1, 2**32), (1, 0, 2**32)):
+            with self.assertRaisesRegex(ValueError, "no whole number from 0"):
+                emplace.Random(*name)
+        for bound in (0, -1, 2**32 + 5):
+            with self.assertRaisesRegex(ValueError, "no whole number from 1"):
+                emplace.Random(1).below(bound)
+
     def test_numbers_below_a_bound_are_the_formula_s(self):
         for bound in (1, 3, 2**31 + 1):
             words = iter(emplace.Random(5, 1).words(2000).tolist())

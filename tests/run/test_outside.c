@@ -135,6 +135,14 @@ Test(outside, the_call_that_makes_a_run_follows_from_its_record)
     expect_command(&r,
                    "emplace place nmt:layers=2 --machine k40x2 --runtime ideal --method "
                    "'cmd:python3 mine.py' --options fast=1 --seed 3 --budget 100");
+    r.budget_evaluations = 0; /* a run by the clock is repeated by what it scored */
+    r.budget_cpu_s = 0.2;
+    r.evaluations = 77;
+    expect_command(&r,
+                   "emplace place nmt:layers=2 --machine k40x2 --runtime ideal --method "
+                   "'cmd:python3 mine.py' --options fast=1 --seed 3 --budget 77");
+    r.budget_evaluations = 100;
+    r.budget_cpu_s = 0.0;
     strcpy(r.method, "Mine");
     expect_command(
         &r, "emplace.place(emplace.Problem(\"nmt:layers=2\", \"k40x2\", \"ideal\"), "

@@ -222,6 +222,8 @@ static emp_status check_files(struct study *s, emp_error *err)
     if (args->figure == NULL && args->figure_row != NULL)
         return EMP_ERROR(EMP_EINVAL,
                          "--plot-row chooses what --plot draws; give --plot, too");
+    if (args->changes != NULL && args->params.draws == 0)
+        return EMP_ERROR(EMP_EINVAL, "--rescored writes what --draws 0 leaves out");
     if (args->figure == NULL) return EMP_OK;
     if (args->figure_row == NULL) args->figure_row = default_figure_row(&args->params);
     if (!is_compared(&args->params, args->figure_row))

@@ -102,6 +102,30 @@ Test(chart, nothing_is_drawn_outside)
     }
 }
 
+static int32_t count_lines(const emp_chart *chart)
+{
+    SCOPED(emp_drawing, emp_drawing_clear) d;
+    int32_t count = 0;
+
+    emp_drawing_init(&d, "c", "", 700, 500);
+    emp_chart_draw(&d, chart);
+    ASSERT_OK(emp_drawing_check(&d, NULL));
+    for (int32_t i = 0; i < d.shape_count; i++)
+        count += d.shape[i].kind == EMP_DRAWING_LINE;
+    return count;
+}
+
+/* What is out of memory at one place is no point between its neighbours. */
+Test(chart, no_line_goes_past_a_value_that_is_infinite)
+{
+    emp_chart chart = crowd(1);
+
+    point[0][0] = (emp_band_point){10, 5, 5, 5};
+    const int32_t whole = count_lines(&chart);
+    point[0][1] = (emp_band_point){20, INFINITY, INFINITY, INFINITY};
+    cr_expect_eq(count_lines(&chart), whole - 1);
+}
+
 static emp_status draw_crowd(emp_drawing *d)
 {
     emp_chart chart = crowd(12);
