@@ -44,11 +44,13 @@ static void add_hash(emp_text *text, const char *name, uint64_t hash)
     if (hash != 0) emp_text_add(text, " --%s HASH-%016" PRIx64, name, hash);
 }
 
-/* CPU seconds end a run nowhere twice, so one that they ended has the evaluations that it made. */
+/* A run that CPU seconds or a gap have ended is repeated by as many evaluations as it made. */
 static int64_t budget_of(const emp_record *r)
 {
-    return r->budget_evaluations == 0 && r->budget_cpu_s > 0.0 ? r->evaluations
-                                                               : r->budget_evaluations;
+    const bool is_by_clock = r->budget_evaluations == 0 && r->budget_cpu_s > 0.0;
+
+    return is_by_clock || strcmp(r->stopped_by, "gap") == 0 ? r->evaluations
+                                                            : r->budget_evaluations;
 }
 
 /* Learners that several ranks share are trained; any other run is one of place. */

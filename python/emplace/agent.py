@@ -111,6 +111,8 @@ class Trainer:
 
     def score(self, rows):
         """Called by the agent's thread: has the program score the rows."""
+        if not rows:  # which would say that the agent has ended
+            return []
         self._rows.put(rows)
         scores = self._scores.get()
         if scores is None:

@@ -217,6 +217,14 @@ class Agents(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "of mine"):
             emplace.place(emplace.Problem(SPEC, MACHINE), train, budget=30)
 
+    def test_a_request_without_rows_does_not_end_the_run(self):
+        def train(task):
+            row = [0] * len(task.names)
+            for count in (2, 0, 5):
+                assert len(task.oracle.score(numpy.array([row] * count, int).reshape(count, len(row)))[0]) == count
+
+        self.assertEqual(emplace.place(emplace.Problem(SPEC, MACHINE), train, budget=40).evaluations, 7)
+
     def test_what_goes_wrong_is_one_sentence(self):
         cases = (("x = 1", "no class with ask() and no function train()"),
                  (RANDOM + "\nclass More(Rows): pass\n", "several classes with ask(), Rows, More"),

@@ -143,6 +143,11 @@ Test(outside, the_call_that_makes_a_run_follows_from_its_record)
                    "'cmd:python3 mine.py' --options fast=1 --seed 3 --budget 77");
     r.budget_evaluations = 100;
     r.budget_cpu_s = 0.0;
+    strcpy(r.stopped_by, "gap");
+    expect_command(&r,
+                   "emplace place nmt:layers=2 --machine k40x2 --runtime ideal --method "
+                   "'cmd:python3 mine.py' --options fast=1 --seed 3 --budget 77");
+    strcpy(r.stopped_by, "budget");
     strcpy(r.method, "Mine");
     expect_command(
         &r, "emplace.place(emplace.Problem(\"nmt:layers=2\", \"k40x2\", \"ideal\"), "
