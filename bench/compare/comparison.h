@@ -25,7 +25,7 @@
  *   as infinitely slow.
  * - Seeds are nested in tasks: a task has one figure an entrant, the median over seeds. Tests and
  *   intervals of what holds over tasks draw tasks, never runs.
- * - Tuned and fresh tasks, and the splits of PlaceBench, are ranked and tested apart. The tests are Friedman's, with Nemenyi's
+ * - Tuned, fresh and own tasks, and the splits of PlaceBench, are ranked and tested apart. The tests are Friedman's, with Nemenyi's
  *   critical difference of mean ranks, and Wilcoxon's of each entrant against the one of lowest
  *   mean rank, with Holm's correction. The best is known from the same tasks, so that the latter
  *   are somewhat too ready. Where tasks are too few for a test there is no p.

@@ -36,7 +36,7 @@ const char *emp_comparison_number(double value, char text[EMP_SHEET_CELL_BYTES])
 void emp_comparison_sort(const emp_comparison *c, int32_t budget, emp_task_set set,
                          int32_t order[EMP_COMPARISON_ENTRANTS]);
 
-/** The set by which lines are sorted: fresh, unless no row of a budget is of it. */
+/** The set by which lines are sorted: the last in the order of emp_task_set that a row is of. */
 emp_task_set emp_comparison_main_set(const emp_comparison *c);
 
 /** The row's best over its lower bound; NaN = not known. */

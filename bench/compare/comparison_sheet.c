@@ -432,24 +432,6 @@ static void note_tests(emp_sheet *s, const emp_comparison *c,
                        others, emp_units_plural(others));
 }
 
-/* The word before "tasks": those that a file adds have no name. */
-static const char *emp_comparison_kind(const emp_comparison *c, emp_task_set set)
-{
-    int32_t own = 0, fresh = 0;
-
-    for (int32_t r = 0; r < c->row_count && set == EMP_TASKS_FRESH; r++) {
-        if (c->set[r] != set) continue;
-        if (emp_task_is_fresh(&c->row[r]))
-            fresh++;
-        else
-            own++;
-    }
-    return own == 0 && fresh == 0 ? ""
-           : own == 0             ? "fresh "
-           : fresh == 0           ? "own "
-                                  : "fresh and own ";
-}
-
 /* Why methods have no CPU seconds. */
 static void note_untimed(emp_sheet *s, const emp_comparison *c)
 {
@@ -473,6 +455,7 @@ void emp_comparison_rank(emp_sheet *s, const emp_comparison *c, int32_t b,
         [EMP_TASKS_TUNED] =
             " of Table 1, on which constants of our own methods were chosen",
         [EMP_TASKS_FRESH] = "",
+        [EMP_TASKS_OWN] = "",
         [EMP_TASKS_TRAIN] = " of PlaceBench's training split",
         [EMP_TASKS_VALIDATION] = " of PlaceBench's validation split",
         [EMP_TASKS_TEST] = " of PlaceBench's test split"};
@@ -483,8 +466,10 @@ void emp_comparison_rank(emp_sheet *s, const emp_comparison *c, int32_t b,
     s->infinite = "none";
     emp_comparison_name_budget(text, &c->budget[b]);
     emp_sheet_set_title(s, "Ranking after %s on %d %stask%s%s", text, t->row_count,
-                        emp_comparison_kind(c, set), emp_units_plural(t->row_count),
-                        origin[set]);
+                        set == EMP_TASKS_FRESH ? "fresh "
+                        : set == EMP_TASKS_OWN ? "own "
+                                               : "",
+                        emp_units_plural(t->row_count), origin[set]);
     add_lines(s, c, b, set);
     emp_sheet_note(s,
                    "rank: mean over tasks of the rank by median over %d seed%s. Ratios: "

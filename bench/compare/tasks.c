@@ -16,6 +16,7 @@ const char *emp_task_set_name(emp_task_set set)
     static const char *const name[EMP_TASK_SETS] = {
         [EMP_TASKS_TUNED] = "table1",
         [EMP_TASKS_FRESH] = "fresh",
+        [EMP_TASKS_OWN] = "own",
         [EMP_TASKS_TRAIN] = PLACEBENCH "train",
         [EMP_TASKS_VALIDATION] = PLACEBENCH "validation",
         [EMP_TASKS_TEST] = PLACEBENCH "test"};
@@ -78,17 +79,6 @@ const emp_task emp_fresh_task[EMP_FRESH_TASKS] = {
 };
 
 /* ---- lists ---- */
-
-bool emp_task_is_fresh(const emp_task *task)
-{
-    for (int32_t i = 0; i < EMP_FRESH_TASKS; i++) {
-        const emp_task *fresh = &emp_fresh_task[i];
-        if (strcmp(fresh->key, task->key) == 0 && strcmp(fresh->spec, task->spec) == 0 &&
-            strcmp(fresh->machine, task->machine) == 0)
-            return true;
-    }
-    return false;
-}
 
 static emp_status add(emp_task_list *list, const emp_task *task, emp_task_set set,
                       const char *where, emp_error *err)
@@ -166,7 +156,7 @@ static emp_status add_line(emp_task_list *list, char *line, const char *where,
         if (*to[i] == NULL) return EMP_ERROR(EMP_ENOMEM, "%s: a task", where);
     }
     task.title = task.key;
-    return add(list, &task, EMP_TASKS_FRESH, where, err);
+    return add(list, &task, EMP_TASKS_OWN, where, err);
 }
 
 static emp_status add_file(emp_task_list *list, const char *path, emp_error *err)

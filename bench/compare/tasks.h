@@ -24,13 +24,14 @@ enum { EMP_TASK_LIST_MOST = 128, EMP_FRESH_TASKS = 21 };
 typedef enum {
     EMP_TASKS_TUNED, /**< Table 1's: constants of our own methods were chosen on them */
     EMP_TASKS_FRESH,
+    EMP_TASKS_OWN,   /**< of files */
     EMP_TASKS_TRAIN, /**< PlaceBench's splits, in their order */
     EMP_TASKS_VALIDATION,
     EMP_TASKS_TEST,
     EMP_TASK_SETS
 } emp_task_set;
 
-/** "table1", "fresh", "placebench:train", ...; static storage. */
+/** "table1", "fresh", "own", "placebench:train", ...; static storage. */
 const char *emp_task_set_name(emp_task_set set);
 
 typedef struct {
@@ -53,13 +54,9 @@ typedef struct {
  * stated, so that a changed default changes no task. */
 extern const emp_task emp_fresh_task[EMP_FRESH_TASKS];
 
-/** True for one of these; the tasks of a file can be of the set EMP_TASKS_FRESH and are not. O(EMP_FRESH_TASKS). */
-bool emp_task_is_fresh(const emp_task *task);
-
 /** Adds what the comma-separated words name: "table1", "fresh", "all" (both), a split of PlaceBench
- * ("placebench:test"), all of it ("placebench:all"), or a file. The tasks of a file count as fresh.
- * Published instances whose files are not there are counted and left out. Clear the list also
- * after a failure.
+ * ("placebench:test"), all of it ("placebench:all"), or a file. Published instances whose files are
+ * not there are counted and left out. Clear the list also after a failure.
  * \retval EMP_EINVAL   A line that is no task, a name that is there already, too many tasks, or no
  *                      task at all; the message says where.
  * \retval EMP_EIO      No such file; the message says what else a word may be.

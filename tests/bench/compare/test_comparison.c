@@ -345,7 +345,7 @@ Test(comparison, sheets_and_pages_have_all_cells_figures_and_reasons)
     cr_expect_eq(count_lines(emp_comparison_times), 2 * (2 * 2 - 2), "one refuses both");
     cr_expect_geq(count_lines(emp_comparison_curves), 2 * 2 * 2);
     expect_text("Ranking after 8 evaluations on 1 task of Table 1");
-    expect_text("Ranking after 20 evaluations on 1 own task\n");
+    expect_text("Ranking after 20 evaluations on 1 fresh task\n");
     for (int has_figures = 0; has_figures <= emp_gnuplot_exists(); has_figures++) {
         char *text = NULL;
         ASSERT_PRINTED(text, emp_comparison_write_page(out, c, has_figures, &err));
@@ -413,7 +413,7 @@ Test(comparison, an_entrant_takes_its_options)
     cr_expect_eq(counted_runs - counted_reads, SEEDS);
 }
 
-/* Two seeds have a range; tasks that are no fresh ones of ours are the user's own. */
+/* Two seeds have a range; tasks of files are ranked apart from fresh ones. */
 Test(comparison, titles_say_which_tasks_and_what_spread)
 {
     emp_compared_task both[2] = {rows[0], rows[1]};
@@ -429,12 +429,14 @@ Test(comparison, titles_say_which_tasks_and_what_spread)
     c->entrant[0].method = &other;
     expect_text("CPU s: unknown for methods that run outside this process, whose CPU");
     both[0] = (emp_compared_task){emp_fresh_task[0], EMP_TASKS_FRESH};
+    both[1].set = EMP_TASKS_OWN;
     choose(NULL, "gpu");
     p.row = both;
     p.row_count = 2;
     p.draws = 0;
     make();
-    expect_text("on 2 fresh and own tasks\n");
+    expect_text("on 1 fresh task\n");
+    expect_text("on 1 own task\n");
     p.row_count = 1;
     p.seed_count = EMP_INTERVAL_LEAST;
     make();

@@ -77,7 +77,7 @@ Test(tasks, files_add_to_the_others)
     cr_expect_str_eq(two->title, "two");
     cr_expect_str_eq(two->spec, "graphs/two.pb");
     cr_expect_str_eq(two->machine, "machines/mine.yaml");
-    cr_expect_eq(list.task[EMP_PAPER_TASKS].set, EMP_TASKS_FRESH);
+    cr_expect_eq(list.task[EMP_PAPER_TASKS].set, EMP_TASKS_OWN);
     cr_expect_str_eq(list.task[EMP_PAPER_TASKS + 2].task.machine, "k40x4");
 }
 
