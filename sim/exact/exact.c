@@ -136,7 +136,8 @@ static bool is_possible(tree *t, const uint32_t *devices, int32_t class, int32_t
     return emp_relax_propagate(&t->relax, t->probe, t->target_ns);
 }
 
-/* Takes from the heaviest classes the devices where they cannot be. \return false if one has none left. */
+/* Takes from the heaviest classes the devices where they cannot be, as far as the limit of nodes allows. \return false
+ * if one has none left. */
 static bool probe(tree *t, uint32_t *devices)
 {
     int32_t probed = 0;
@@ -148,6 +149,7 @@ static bool probe(tree *t, uint32_t *devices)
         uint32_t       left = before;
         probed++;
         for (int32_t d = 0; d < t->relax.device_count; d++) {
+            if (t->result.nodes >= t->most_nodes) return true;
             if (!(tried >> d & 1u) || is_possible(t, devices, class, d)) continue;
             for (int32_t b = d; b < t->relax.device_count; b++)
                 if ((before >> b & 1u) && (b == d || are_alike(t, devices, d, b)))
@@ -178,11 +180,12 @@ static emp_status visit(tree *t, int32_t depth, bool *is_done, emp_error *err)
     int32_t   at = 0;
 
     if (t->result.nodes >= t->most_nodes ||
-        (t->stop != NULL && atomic_load(t->stop) != 0))
+        (t->stop != NULL && atomic_load(t->stop) != 0)) {
         *is_done = false;
+        return EMP_OK;
+    }
     t->result.nodes++;
-    if (!*is_done || !emp_relax_propagate(&t->relax, devices, t->target_ns) ||
-        !probe(t, devices))
+    if (!emp_relax_propagate(&t->relax, devices, t->target_ns) || !probe(t, devices))
         return EMP_OK;
     while (at < t->order_count && is_fixed(devices[t->order[at]])) at++;
     if (at == t->order_count) return score_leaf(t, devices, err);

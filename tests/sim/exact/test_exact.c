@@ -143,6 +143,7 @@ Test(exact, never_proves_more_than_the_optimum)
         create(&r, seed);
         const emp_time_ns best_ns = optimum_of(r.problem);
         if (best_ns >= 0 && solve(&r, &how, seed, &e)) {
+            cr_expect_leq(e.nodes, how.most_nodes, SEED);
             cr_expect_leq(e.bound_ns, best_ns, SEED);
             cr_expect_geq(e.best_ns, best_ns, SEED);
             cr_expect_eq(step_of(&r), e.best_ns, SEED);
