@@ -58,7 +58,8 @@ EMP_API bool emp_sim_result_oom(const emp_sim_result *result, emp_oom *oom);
 /** The most memory that the device had in use, in bytes. */
 EMP_API int64_t emp_sim_result_peak_bytes(const emp_sim_result *result,
                                           emp_device_id         device);
-/** How long the device computed; of a CPU the time of all its cores, over their number. */
+/** How long the device computed; of a CPU the time of all its cores, over their number. Under msr-latency, whose CPUs
+ * run any number of ops at once, it is the sum over ops, which may exceed the step. */
 EMP_API emp_time_ns emp_sim_result_busy_ns(const emp_sim_result *result,
                                            emp_device_id         device);
 /** Bytes sent between devices. */

@@ -35,7 +35,7 @@ class Oracle(_emplace.Oracle):
                 name=names[d],
                 ops=sum(1 for op in range(len(devices)) if devices[op] == d),
                 busy=float(table["busy"][0, d]),
-                idle=step - float(table["busy"][0, d]),
+                idle=max(0.0, step - float(table["busy"][0, d])),
                 peak_bytes=int(table["peak_bytes"][0, d]),
                 memory_bytes=int(memory_bytes[d]),
             )
@@ -51,7 +51,7 @@ class DeviceUse:
 
     name: str
     ops: int  # placed on it
-    busy: float  # of a CPU, the time of all its cores over their number
+    busy: float  # of a CPU, the time of all its cores over their number; under msr-latency the sum over its ops
     idle: float
     peak_bytes: int
     memory_bytes: int  # that a step can allocate

@@ -203,6 +203,11 @@ class Scores(unittest.TestCase):
         self.assertLessEqual(max(ends), why.step_time)
         self.assertEqual(why.placement.tolist(), self.problem.legalize(self.rows[0]).tolist())
 
+    def test_ops_side_by_side_leave_no_negative_idle_time(self):
+        graph = emplace.Graph.from_ops({"a": {"cpu_s": 1e-3}, "b": {"cpu_s": 1e-3}}, edges=[])
+        cpu = emplace.Oracle(emplace.Problem(graph, "k40x1", "msr-latency")).explain([0, 0]).devices[0]
+        self.assertEqual((cpu.busy, cpu.idle), (2e-3, 0.0))
+
     def test_threads_of_python_share_an_oracle(self):
         expected = self.oracle.score(self.rows)[0].tolist()
         found = []
