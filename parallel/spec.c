@@ -244,6 +244,11 @@ static emp_status take(reader *r, const item *i, emp_error *err)
         return EMP_OK;
     }
     if (degree >= 0) return EMP_OK;
+    if (is_key(i, "path") && r->model[0] != '\0')
+        return EMP_ERROR(EMP_EINVAL,
+                         "%.200s: a step in parallel has the key path behind "
+                         "hf: only",
+                         r->text);
     if (is_key(i, "path")) return copy(r->model, sizeof r->model, i, err);
     if (is_key(i, "layers"))
         return read_number(&r->layers, i, EMP_TRANSFORMER_LAYERS_MAX, err);

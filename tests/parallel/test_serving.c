@@ -670,6 +670,7 @@ Test(serving, what_cannot_be_is_refused)
         {"plan hf:path=other.json,tp=2,path=llama8.json -m cards.yaml",
          "path is given twice"},
         {"plan llama3-8b:tp=8,layers=2,layers=4 -m b200x8", "layers is given twice"},
+        {"plan layers:path=llama8.json -m b200x8", "path behind hf: only"},
         {"simulate hf:path=llama8.json,pp=2,stages=16,16,stages=12,20 -m cards.yaml",
          "stages is given twice"},
         {"plan model.gguf -m h200x1 --form llama.cpp --gpus 2", "leave out --gpus"},
