@@ -67,8 +67,7 @@ EMP_API emp_time_ns emp_machine_copy_time_ns(const emp_machine *machine,
                                              emp_device_id from, emp_device_id to,
                                              int64_t bytes);
 
-/** Loads a runtime profile by name or path: "tf-r1.3", "ideal", "placeto", "baechi",
- * "msr-latency", "msr-load" or "edges" (docs/simulator.md).
+/** Loads a runtime profile by path or by name, such as "tf-r1.3" or "torch-eager"; docs/machines.md lists them.
  * \param[out] out  The caller's, who destroys it; NULL after a failure.
  * \retval EMP_EIO      No such profile; the message lists the known ones.
  * \retval EMP_EFORMAT  The message names the file, the line, the key and what is expected.
