@@ -135,11 +135,10 @@ static emp_status time_attention(double *seconds, emp_form *form, const struct i
     a.length = size[0];
     a.kv_heads = size[1] * size[3];
     a.group = size[2] / size[3];
-    if (a.group < 1.0)
+    if (a.group < 1.0 || a.group != floor(a.group))
         return EMP_ERROR(
             EMP_EFORMAT,
-            "%s, row %d: %.0f heads share %.0f kv_heads; there are at most as "
-            "many kv_heads as heads",
+            "%s, row %d: %.0f heads share %.0f kv_heads; as many heads must share each",
             in->path, row + 1, size[2], size[3]);
     return emp_attention_time(seconds, form, &in->model->device, &a, err);
 }

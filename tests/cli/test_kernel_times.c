@@ -35,6 +35,8 @@ static const struct refusal {
     {"m,n,k,dtype\n1,1,1,fp5\n", "gemm in.tsv --model h100-sxm", "row 1: \"fp5\""},
     {"batch,heads,kv_heads\n1,1,1\n", "attention in.tsv --model h100-sxm",
      "one of the columns seq"},
+    {"batch,seq,heads,kv_heads\n1,64,32,7\n", "attention in.tsv --model h100-sxm",
+     "row 1|32 heads share 7 kv_heads"},
     {"batch,seq,heads,kv_heads\n1,64,1,2\n", "attention in.tsv --model h100-sxm",
      "row 1: 1 heads share 2"},
     {"op,gpus,bytes\nall_reduce,16,1024\n", "comm in.tsv --model h100-sxm",
