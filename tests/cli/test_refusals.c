@@ -225,7 +225,7 @@ static struct error_case error_cases[] = {
     {"plan llama3-8b",                                                      2, "--machine is missing"},
     {"plan llama3-8b -m nosuch",                                            1, "clusters: b200, gb200, h100"},
     {"plan llama3-405b -m l4x8",                                             1, "fits in their memory"},
-    {"plan llama3-8b -m b200x8 --gpus 9",                                   1, "9 GPUs are wanted, and b200 has 8"},
+    {"plan llama3-8b -m b200x8 --gpus 9",                                   1, "9 GPUs are wanted, and b200x8 has 8"},
     {"plan llama3-8b:tp=3 -m b200 --gpus 3",                                1, "tp=2 does"},
     {"plan nosuch:tp=3 -m b200 --gpus 3",                                   1, "models: "},
     {"plan llama3-405b -m h100 --gpus 8",                                   1, "GPUs would do"},
