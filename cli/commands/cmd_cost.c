@@ -20,7 +20,8 @@ static const struct argp_option options[] = {
     {"model", CLI_TEXT(struct args, model), "NAME|FILE", 0,
      "Device model, such as h100-sxm (models/NAME.yaml)", 0},
     {"dtype", CLI_TEXT(struct args, dtype), "FORMAT", 0,
-     "fp32, tf32, bf16, fp16, fp8, int8 or fp4, where no column dtype says it (default "
+     "fp32, tf32, bf16, fp16, fp8, int8, fp4 or fp64, where no column dtype says it "
+     "(default "
      "bf16)",
      0},
     {0},

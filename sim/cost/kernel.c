@@ -61,7 +61,7 @@ bool emp_has_formats(const emp_device *gpu)
 {
     if (gpu->tables != NULL) return true;
     for (int32_t f = 0; f < EMP_FORMATS; f++)
-        if (gpu->format_flops_per_s[f] > 0.0) return true;
+        if (f != EMP_FORMAT_FP64 && gpu->format_flops_per_s[f] > 0.0) return true;
     return false;
 }
 
@@ -136,8 +136,8 @@ static double bound_by(double formula_s, double bytes, const emp_device *gpu,
 /* More than any GPU's last cache holds: the Infinity Cache of an MI300X has 256 MiB. */
 static const double CACHED_BYTES = 256.0 * 1048576.0;
 
-/* What a grid says, but no less than the arithmetic takes at the peak, or bytes that no cache holds at the stream rate: the
- * corners of grids are fits, which lie beyond what was measured. */
+/* Raises a grid's time to what the arithmetic takes at the peak, and bytes that no cache holds at the stream rate: corners of
+ * grids are fits, which lie beyond the measurements. */
 static double no_less_than(double grid_s, double flops, double peak, double bytes,
                            const emp_device *gpu, emp_form *form)
 {
@@ -293,6 +293,7 @@ static emp_format format_of_dtype(emp_dtype dtype, emp_format fp32_as)
     case EMP_DTYPE_FLOAT8_E5M2: return EMP_FORMAT_FP8;
     case EMP_DTYPE_NVFP4_W4A4: return EMP_FORMAT_FP4;
     case EMP_DTYPE_FLOAT: return fp32_as;
+    case EMP_DTYPE_DOUBLE: return EMP_FORMAT_FP64;
     default: return EMP_FORMAT_FP32;
     }
 }
@@ -315,8 +316,8 @@ static emp_dtype operand_dtype(const emp_graph *g, emp_op_id op)
     return of[0] == of[1] ? of[0] : EMP_DTYPE_NONE;
 }
 
-/* The format in which the GPU computes the op, if its model knows it: that which the weights allow, or that of both
- * operands if the output, in which the unit sums up, has more bytes, or the output's. Else fp32. */
+/* The format in which the GPU computes the op, if its model knows it: the one that the weights allow, or the operands' if the
+ * output, in which the unit sums up, has more bytes, or the output's. Else fp32. */
 static emp_format format_of(const emp_graph *g, emp_op_id op, const emp_device *gpu,
                             emp_format fp32_as)
 {
@@ -532,7 +533,7 @@ static double ring_s(const emp_collective_part *part, emp_link_rate link)
            ((double)part->bytes / part->ranks / link.bytes_per_s + link.latency_s);
 }
 
-/* Of GPUs: within a host if one has as many. */
+/* The slowest link between GPUs, within a host if one has as many as there are ranks. */
 static emp_link_rate link_of_gpus(const emp_machine *m, int32_t ranks)
 {
     const emp_device_list gpus = emp_ring_gpus(m);

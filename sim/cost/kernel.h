@@ -79,7 +79,7 @@ bool emp_exchange_counts(const emp_device *gpu, int32_t gpus, double bytes_per_s
  * A rank on a GPU takes what the table of its device model says, where that has so
  * many GPUs and emp_exchange_counts() on the machine's routes. Else it is a ring over the slowest route between two GPUs, or
  * between the only GPU and the host. If one host has as many GPUs as there are ranks, routes between hosts do not count; where
- * each pair of GPUs in a host has links of its own, the rate is that of ranks - 1 of them:
+ * each pair of GPUs in a host has links of its own, the rate is ranks - 1 times that of one:
  *
  *     t = rounds (bytes / ranks / rate + latency)
  *
@@ -96,9 +96,9 @@ double emp_collective_s(const emp_collective_part *part, const emp_machine *mach
 /* The time of an op's product on a GPU of today: by its model's table, or by the formula with the
  * rate of the number format.
  *
- * The format is the op's first output's, or that of both operands where it has fewer bytes: tensor cores multiply bf16 or
+ * The format is the op's first output's, or its operands' where those have fewer bytes: tensor cores multiply bf16 or
  * int8 and sum up in fp32 or int32 (PTX ISA 8.5, section 9.7.14). fp32 counts as what the runtime computes it in
- * (emp_runtime_events), if the model knows it. fp64 counts as fp32. A batch of products takes the table's
+ * (emp_runtime_events), if the model knows it. A batch of products takes the table's
  * time of one product with so many times the rows. A convolution is the product that it comes to.
  * Tables measure products whose matrices have the format they are computed in. Quantised weights have
  * fewer bytes: with few rows the time falls in proportion to them, down to the time of the arithmetic.

@@ -35,7 +35,7 @@ static emp_format format_of(const emp_traced_kernel *k)
 {
     switch (k->dtype) {
     case EMP_DTYPE_FLOAT: return k->is_tf32 ? EMP_FORMAT_TF32 : EMP_FORMAT_FP32;
-    case EMP_DTYPE_DOUBLE: return EMP_FORMAT_FP32;
+    case EMP_DTYPE_DOUBLE: return EMP_FORMAT_FP64;
     case EMP_DTYPE_HALF: return EMP_FORMAT_FP16;
     case EMP_DTYPE_INT8: return EMP_FORMAT_INT8;
     case EMP_DTYPE_FLOAT8_E4M3:

@@ -16,18 +16,18 @@
 #define PEAK(format) \
     STRING(struct emp_raw_card_peak, #format, format, CYAML_FLAG_OPTIONAL)
 
-static const cyaml_schema_field_t peak_fields[] = {PEAK(fp32), PEAK(tf32),     PEAK(bf16),
-                                                   PEAK(fp16), PEAK(fp8),      PEAK(int8),
-                                                   PEAK(fp4),  CYAML_FIELD_END};
-const cyaml_schema_field_t        emp_card_fields[] = {
-           CYAML_FIELD_MAPPING_PTR("peak", CYAML_FLAG_POINTER, struct emp_raw_card, peak,
-                                   peak_fields),
-           STRING(struct emp_raw_card, "memory", memory, 0),
-           STRING(struct emp_raw_card, "rate", rate, 0),
-           STRING(struct emp_raw_card, "bus", bus, 0),
-           STRING(struct emp_raw_card, "class", class_name, 0),
-           STRING(struct emp_raw_card, "kernels", kernels, CYAML_FLAG_OPTIONAL),
-           CYAML_FIELD_END};
+static const cyaml_schema_field_t peak_fields[] = {
+    PEAK(fp32), PEAK(tf32), PEAK(bf16), PEAK(fp16),     PEAK(fp8),
+    PEAK(int8), PEAK(fp4),  PEAK(fp64), CYAML_FIELD_END};
+const cyaml_schema_field_t emp_card_fields[] = {
+    CYAML_FIELD_MAPPING_PTR("peak", CYAML_FLAG_POINTER, struct emp_raw_card, peak,
+                            peak_fields),
+    STRING(struct emp_raw_card, "memory", memory, 0),
+    STRING(struct emp_raw_card, "rate", rate, 0),
+    STRING(struct emp_raw_card, "bus", bus, 0),
+    STRING(struct emp_raw_card, "class", class_name, 0),
+    STRING(struct emp_raw_card, "kernels", kernels, CYAML_FLAG_OPTIONAL),
+    CYAML_FIELD_END};
 const cyaml_schema_field_t emp_processor_fields[] = {
     STRING(struct emp_raw_processor, "cores", cores, 0),
     STRING(struct emp_raw_processor, "clock", clock, 0),
@@ -49,7 +49,8 @@ static const emp_config_field peak_table[] = {
     FLOPS_ROW(emp_raw_card_peak, fp16, peak_flops_per_s[EMP_FORMAT_FP16]),
     FLOPS_ROW(emp_raw_card_peak, fp8, peak_flops_per_s[EMP_FORMAT_FP8]),
     FLOPS_ROW(emp_raw_card_peak, int8, peak_flops_per_s[EMP_FORMAT_INT8]),
-    FLOPS_ROW(emp_raw_card_peak, fp4, peak_flops_per_s[EMP_FORMAT_FP4])};
+    FLOPS_ROW(emp_raw_card_peak, fp4, peak_flops_per_s[EMP_FORMAT_FP4]),
+    FLOPS_ROW(emp_raw_card_peak, fp64, peak_flops_per_s[EMP_FORMAT_FP64])};
 static const emp_config_field card_table[] = {
     {"memory", EMP_CONFIG_BYTES, offsetof(struct emp_raw_card, memory),
      offsetof(emp_card, memory_bytes)},
@@ -68,15 +69,16 @@ static const emp_config_field processor_table[] = {
 
 /* The constants that GPUs of a class share. kernel_s is the shortest kernel and the constant part of a
  * product: measured on NVIDIA's GPUs since Ampere; those that share the CPU's memory are taken to need
- * 5 us. half_per_fp32 is how much faster products of 16 bits are, of the slowest GPU known. */
+ * 5 us. half_per_fp32 is how much faster products of 16 bits are, of the slowest GPU known; double_per_fp32, products of 64 bits
+ * on GPUs since Ampere (NVIDIA's whitepapers of A100, H100, GA102, Ada and Blackwell); of AMD's RDNA 3. */
 static const struct gpu_class {
     const char *name;
-    double      kernel_s, copy_s, clock_hz, half_per_fp32;
+    double      kernel_s, copy_s, clock_hz, half_per_fp32, double_per_fp32;
     bool        shares_memory;
-} classes[] = {{"server", 2e-6, 10e-6, 1.9e9, 16.0, false},
-               {"consumer", 2e-6, 24e-6, 2.3e9, 2.0, false},
-               {"laptop", 2e-6, 24e-6, 1.6e9, 2.0, false},
-               {"integrated", 5e-6, 5e-6, 1.5e9, 1.0, true}};
+} classes[] = {{"server", 2e-6, 10e-6, 1.9e9, 16.0, 1.0, false},
+               {"consumer", 2e-6, 24e-6, 2.3e9, 2.0, 1.0 / 64, false},
+               {"laptop", 2e-6, 24e-6, 1.6e9, 2.0, 1.0 / 64, false},
+               {"integrated", 5e-6, 5e-6, 1.5e9, 1.0, 1.0 / 32, true}};
 
 /* Fused multiply-adds of fp32 that a core does in a cycle, times two. */
 static const struct {
@@ -180,7 +182,7 @@ emp_status emp_card_read(emp_card *card, const emp_config *config,
                                  card, &hash, err));
     EMP_CHECK(emp_config_convert(config, card_table, FIELD_COUNT(card_table), raw, card,
                                  &hash, err));
-    for (int32_t f = 0; f < EMP_FORMATS; f++)
+    for (int32_t f = 0; f < EMP_FORMAT_FP64; f++)
         most = fmax(most, card->peak_flops_per_s[f]);
     if (most == 0.0)
         return EMP_ERROR(EMP_EFORMAT,
@@ -272,6 +274,16 @@ static void derive_gpu(emp_device *d, const emp_card *card)
     for (int i = 0; i < 3; i++) d->conv_window_factor[i] = d->conv_filter_factor[i] = 1.0;
     for (int32_t f = EMP_FORMAT_FP32 + 1; f < EMP_FORMATS; f++)
         d->format_flops_per_s[f] = card->peak_flops_per_s[f];
+}
+
+void emp_card_add_double(emp_device *device, const emp_card *card)
+{
+    double *rate = &device->format_flops_per_s[EMP_FORMAT_FP64];
+
+    if (!card->is_there || card->cores > 0 || *rate > 0.0) return;
+    *rate = card->peak_flops_per_s[EMP_FORMAT_FP64];
+    if (*rate == 0.0)
+        *rate = device->peak_flops_per_s * classes[card->kind_of_gpu].double_per_fp32;
 }
 
 static void derive_cpu(emp_device *d, const emp_card *card)

@@ -24,7 +24,7 @@
 #include "sim/machine/machine.h"
 
 struct emp_raw_card_peak {
-    char *fp32, *tf32, *bf16, *fp16, *fp8, *int8, *fp4;
+    char *fp32, *tf32, *bf16, *fp16, *fp8, *int8, *fp4, *fp64;
 };
 
 struct emp_raw_card {
@@ -55,6 +55,9 @@ emp_status emp_processor_read(emp_card *card, const emp_config *config,
 /** Fills every constant of a GPU or CPU by the rules. A peak, multiprocessors, cores and a clock that
  * \a device has already are kept, and the others follow from them. */
 void emp_card_derive(emp_device *device, const emp_card *card);
+
+/** Fills the rate of products of fp64, unless the device has it, with the card's or by the rule of its class. */
+void emp_card_add_double(emp_device *device, const emp_card *card);
 
 /** The rule by which a constant follows from a card, for people; NULL: it is on the card, or has no
  * effect of its own. \param key  Of the section `gpu` or `cpu`. */

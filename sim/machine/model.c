@@ -645,6 +645,7 @@ static emp_status read_all(struct reader *r, emp_error *err)
     EMP_CHECK(read_cores(r, raw, &c, err));
     EMP_CHECK(read_passes(r, raw, &c, err));
     EMP_CHECK(read_formats(r, raw, &c.device, err));
+    emp_card_add_double(&c.device, &r->model->card);
     r->model->device = c.device;
     note_fitted_cells(r->model, raw->fit);
     EMP_CHECK(read_reached(r, raw, err));

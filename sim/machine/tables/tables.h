@@ -83,7 +83,8 @@ typedef enum {
     X(FP16, "fp16", 2)     \
     X(FP8, "fp8", 1)       \
     X(INT8, "int8", 1)     \
-    X(FP4, "fp4", 0.5)
+    X(FP4, "fp4", 0.5)     \
+    X(FP64, "fp64", 8)
 
 typedef enum {
 #define X(format, name, bytes) EMP_FORMAT_##format,

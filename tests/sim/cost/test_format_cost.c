@@ -139,7 +139,12 @@ Test(format_cost, the_formula_has_the_rate_of_the_format)
     cr_expect_eq(fp32_s, emp_cost_gemm_s(&h100.device, 512, 256, 1024, 1, false));
     cr_expect_lt(tf32_s, fp32_s);
     cr_expect_gt(tf32_s, base_s);
-    cr_expect_eq(time_of("product", EMP_DTYPE_DOUBLE, EMP_FORMAT_TF32), fp32_s);
+    dtype_of("x", EMP_DTYPE_DOUBLE);
+    dtype_of("w", EMP_DTYPE_DOUBLE);
+    cr_expect_eq(time_of("product", EMP_DTYPE_DOUBLE, EMP_FORMAT_TF32), fp32_s,
+                 "its tensor cores multiply fp64 at the rate of fp32");
+    dtype_of("x", EMP_DTYPE_FLOAT);
+    dtype_of("w", EMP_DTYPE_FLOAT);
     h100.device.format_flops_per_s[EMP_FORMAT_TF32] = 0.0;
     cr_expect_eq(time_of("product", EMP_DTYPE_FLOAT, EMP_FORMAT_TF32), fp32_s,
                  "a format that the model does not know");
@@ -388,6 +393,30 @@ static void expect_possible(double seconds, double flops_s, double bytes, double
 
     cr_expect_geq(seconds, (1.0 - 1e-9) * fmax(flops_s, bytes_s), "%s: %g MB", name,
                   bytes * 1e-6);
+}
+
+/* Published: GeForce cards have 1/64 of the rate of fp32, a T4 1/32, a V100 half. */
+Test(format_cost, products_of_doubles_take_the_rate_of_fp64)
+{
+    static const struct {
+        const char *name;
+        double      share;
+    } cases[] = {{"rtx5090", 64}, {"rtx3090", 64}, {"l40s", 64},
+                 {"t4", 32},      {"v100", 2},     {"h100-sxm", 1}};
+    emp_form form;
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        emp_device_model m = {0};
+        emp_product      product = {EMP_FORMAT_FP64, 8192, 8192, 8192, 1.0};
+        double           fp64_s, fp32_s;
+        ASSERT_OK(emp_device_model_load(&m, cases[i].name, &err));
+        ASSERT_OK(emp_product_time(&fp64_s, &form, &m.device, &product, &err));
+        product.format = EMP_FORMAT_FP32;
+        ASSERT_OK(emp_product_time(&fp32_s, &form, &m.device, &product, &err));
+        cr_expect(fabs(fp64_s / fp32_s / cases[i].share - 1.0) < 0.02, "%s: %g times",
+                  cases[i].name, fp64_s / fp32_s);
+        emp_device_model_clear(&m);
+    }
 }
 
 /* At each point of the tables: the published peak, and the published rate of memory for what no cache holds. */

@@ -347,7 +347,7 @@ static const struct {
     {SMALL, "8 GiB", "24", ":3: memory: "},
     {SMALL, "  rate: \"9 GB/s\"\n", "", ":5: Missing key: rate"},
     {SMALL, "fp32: \"9 TFLOP/s\"", "", ":2: peak: needs"},
-    {SMALL, "fp32:", "fp64:", ":2: Unexpected key: fp64"},
+    {SMALL, "fp32:", "fp128:", ":2: Unexpected key: fp128"},
     {SMALL, "card:", "cpu: {}\ncard:", ":1: needs exactly one of the keys gpu and cpu"},
     {SMALL, "card:", "measured: [\"stream\"]\ncard:", ":1: measured: 'stream'"},
     {PROCESSOR("8", ""), "8", "8", ":1: processor: needs exactly one of the keys simd"},
