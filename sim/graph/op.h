@@ -219,6 +219,8 @@ enum {
         << 25, /**< a variable that nothing updates: pruning gives it to its only reader */
     EMP_OP_IS_CACHE = 1 << 26, /**< state that tokens are added to: no call makes it */
     EMP_OP_STREAMS = 1 << 27,  /**< weights on the way from their home to their readers */
+    EMP_OP_ACROSS = 1 << 28,   /**< elements take many others: sums of a row, scans */
+    EMP_OP_LIBRARY = 1 << 29,  /**< passes of a library: sorts, Fourier transforms */
 };
 
 /** How TensorFlow's own estimate, Grappler's, counts a type. */

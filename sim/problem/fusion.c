@@ -75,9 +75,12 @@ static bool is_pure(const emp_graph *g, emp_op_id op)
            !uses_host_memory(g, op);
 }
 
-/* By only its class. */
+/* By its class and flags. Sums of rows and scatters end a kernel at most, as in XLA, where a scatter is the root of its fusion
+ * (IsInputFusibleScatter, xla/service/gpu/gpu_fusible.cc). */
 static uint8_t traits_of_class(const emp_op *o)
 {
+    if (o->flags & EMP_OP_LIBRARY) return 0;
+    if ((o->flags & EMP_OP_ACROSS) || o->cost->work == EMP_WORK_SCATTER) return LEADS;
     switch (o->cost->op_class) {
     case EMP_OP_KERNELLESS: return o->is_alias ? JOINS | LEADS | PLAIN : 0;
     case EMP_OP_ELEMENTWISE: return JOINS | LEADS | PLAIN;

@@ -181,7 +181,7 @@ static const family families[] = {
     {{"index_put", .kinds = ANY, TAKES(1), WORK(SCATTER, write_rows)},
      "index_put _index_put_impl _unsafe_index_put _unsafe_masked_index_put_accumulate index_add index_copy index_reduce "
      "scatter scatter_add scatter_reduce put masked_scatter masked_scatter_backward hlo.scatter hlo.dynamic-update-slice"},
-    {{"sort", .kinds = ANY, TAKES(1), PASSES(1, 50, 4, 4, 2), WORK(NORM, normalize)},
+    {{"sort", FLAGS(EMP_OP_LIBRARY), .kinds = ANY, TAKES(1), PASSES(1, 50, 4, 4, 2), WORK(NORM, normalize)},
      "sort argsort msort topk kthvalue median nanmedian quantile nanquantile mode searchsorted bucketize histc bincount "
      "multinomial torchvision.nms hlo.sort hlo.topk"},
     {{"nonzero", FLAGS(EMP_OP_DYNAMIC_SHAPE), .kinds = ANY, TAKES(1), PASSES(1, 5, 3, 2, 1), WORK(NORM, normalize)},
@@ -198,7 +198,7 @@ static const family families[] = {
     {{"logsumexp", .kinds = ANY, TAKES(1), PASSES(3, 30, 2, 2, 1), WORK(NORM, normalize)}, "logsumexp special_logsumexp"},
     {{"cumsum", .kinds = ANY, TAKES(1), PASSES(1, 1, 1, 1, 1), WORK(NORM, normalize)},
      "cumsum cumprod logcumsumexp cummax cummin _cummax_helper _cummin_helper _logcumsumexp diff"},
-    {{"_fft_r2c", .kinds = ANY, TAKES(1), PASSES(40, 40, 2, 2, 2), WORK(NORM, normalize)},
+    {{"_fft_r2c", FLAGS(EMP_OP_LIBRARY), .kinds = ANY, TAKES(1), PASSES(40, 40, 2, 2, 2), WORK(NORM, normalize)},
      "_fft_r2c _fft_c2r _fft_c2c fft_fft fft_ifft fft_rfft fft_irfft fft_fft2 fft_ifft2 fft_rfft2 fft_irfft2 fft_fftn fft_ifftn "
      "fft_rfftn fft_irfftn stft istft hlo.fft"},
 

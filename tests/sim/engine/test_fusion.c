@@ -338,6 +338,43 @@ Test(fused_sets, a_product_takes_element_wise_ops_behind_it)
     cr_expect_eq(cost.cpu_cycles, 0.0);
 }
 
+/* x -> exp -> op -> relu: what takes a whole row may end a kernel and not be inside of one; a library's kernels fuse with nothing. */
+Test(fused_sets, rows_scatters_and_sorts_are_not_inside_of_loops)
+{
+    static const struct {
+        const char *type;
+        int32_t     inputs;
+        bool        is_inside, is_last;
+    } cases[] = {{"Tanh", 1, true, true},
+                 {"SoftmaxGrad", 2, false, true},
+                 {"LogSoftmaxGrad", 2, false, true},
+                 {"ScatterElements", 3, false, true},
+                 {"EmbeddingGrad", 2, false, true},
+                 {"FourierTransform", 1, false, false},
+                 {"PartialSort", 1, false, false}};
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        OWN_TASK t;
+        hand_graph_begin(&t);
+        emp_op_id x = hand_graph_op(&t, "x", "Placeholder", -1);
+        emp_op_id y = hand_graph_op(&t, "y", "Placeholder", -1);
+        emp_op_id z = hand_graph_op(&t, "z", "Placeholder", -1);
+        emp_op_id before = hand_graph_op(&t, "before", "Exp", x);
+        emp_op_id op = hand_graph_add(&t, "op", cases[i].type,
+                                      (emp_op_id[]){before, y, z}, cases[i].inputs);
+        emp_op_id last = hand_graph_op(&t, "last", "Relu", op);
+        hand_graph_finish(&t);
+        OWN_FUSION              fusion = fusion_of(&t);
+        OWN_EMP_FREE emp_op_id *leader = fuse_all(&t, fusion);
+        cr_expect_eq(leader[op], cases[i].is_inside ? last : op, "%s", cases[i].type);
+        cr_expect_eq(leader[before],
+                     cases[i].is_inside ? last
+                     : cases[i].is_last ? op
+                                        : before,
+                     "%s", cases[i].type);
+    }
+}
+
 /* A wish that is not granted leaves its op alone; what is legal stays. */
 Test(fused_sets, wishes_become_legal_and_stay_so)
 {
