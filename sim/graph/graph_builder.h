@@ -108,7 +108,7 @@ void emp_graph_builder_set_target(emp_graph_builder *b, emp_op_id op);
 void emp_graph_builder_leave_targets(emp_graph_builder *b);
 
 /** Tells the builder that GPUs compute every element type in their own memory, as in PyTorch and ONNX Runtime. The
- * limits of element types, and int32 in host memory, are TensorFlow r1.3's. */
+ * limits of element types, int32 in host memory, and the kernels of a softmax, a sum and a loss are TensorFlow r1.3's. */
 void emp_graph_builder_assume_kernels(emp_graph_builder *b);
 
 /* Queries on what has been built so far. */

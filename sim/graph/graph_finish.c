@@ -148,6 +148,20 @@ static bool is_on_host(const emp_op_type *type, emp_dtype dtype, bool has_all_ke
            (!has_all_kernels || (type->flags & EMP_OP_IS_CONST));
 }
 
+/* What PyTorch does in fewer kernels than TensorFlow r1.3, with the passes that the rows of PyTorch's own ops have: a softmax, a
+ * sum, and a loss, which is a log-softmax, a look-up and the gradients of both. */
+static void cost_by_today(const emp_op_view *view, emp_op_cost *cost)
+{
+    const int64_t bytes = view->input_count > 0 ? emp_info_bytes(&view->input[0]) : 0;
+    const bool    is_loss = cost->work == EMP_WORK_LOSS;
+
+    if (cost->work == EMP_WORK_REDUCE && cost->kernels > 1) cost->kernels = 1;
+    if (cost->work != EMP_WORK_SOFTMAX && !is_loss) return;
+    cost->kernels = is_loss ? 4 : 1;
+    cost->bytes_read = emp_mul_saturating(bytes, is_loss ? 5 : 2);
+    cost->bytes_written = emp_mul_saturating(bytes, is_loss ? 3 : 1);
+}
+
 /* Costs and kinds of an op; sets *host_output_mask. */
 static emp_status fill_op(const emp_graph_builder *b, emp_graph_store *store,
                           const emp_op_view *view, emp_op *op, uint32_t *host_output_mask,
@@ -162,6 +176,7 @@ static emp_status fill_op(const emp_graph_builder *b, emp_graph_store *store,
     op->host_input_mask = type->host_input_mask;
     *host_output_mask = type->host_output_mask;
     emp_op_cost_of(view, &cost);
+    if (b->has_all_kernels) cost_by_today(view, &cost);
     if (type->flags & EMP_OP_IS_VARIABLE)
         op->persistent_bytes = emp_info_bytes(
             &(emp_tensor_info){.shape = view->output[0].shape, .dtype = dtype});

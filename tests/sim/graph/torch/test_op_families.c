@@ -134,6 +134,13 @@ static const struct cost_case cases[] = {
 };
 /* clang-format on */
 
+static void expect_same_traffic(const emp_op_cost *a, const emp_op_cost *b)
+{
+    cr_expect_eq(a->bytes_read, b->bytes_read);
+    cr_expect_eq(a->bytes_written, b->bytes_written);
+    cr_expect_eq(a->kernels, b->kernels);
+}
+
 Test(op_families, costs_are_their_formulas)
 {
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -155,6 +162,43 @@ Test(op_families, costs_are_their_formulas)
                   (long long)got->m, (long long)got->n, (long long)got->k);
         cr_expect_eq(got->kernels, c->kernels, "%s: %d kernels", c->type, got->kernels);
     }
+}
+
+/* Costs of TensorFlow's types where GPUs have PyTorch's kernels, beside the rows of PyTorch's ops. */
+Test(op_families, types_of_tensorflow_have_the_passes_of_today, .fini = expect_all_freed)
+{
+    enum { ROWS = 512, CLASSES = 1000 };
+    const emp_shape     x[] = {S(ROWS, CLASSES), END}, sum[] = {S(ROWS), END};
+    const emp_shape     two[] = {S(ROWS, CLASSES), S(ROWS, CLASSES), END};
+    emp_graph_builder  *b = kit_begin();
+    const emp_op_attrs *none = &(emp_op_attrs){0};
+
+    emp_graph_builder_assume_kernels(b);
+    kit_ops(
+        b,
+        "x = f[512,1000]; labels = i[512]; axis = i[1]={1}; softmax = Softmax x; sum = "
+        "Sum x axis; "
+        "loss = SparseSoftmaxCrossEntropyWithLogits x labels");
+    OWN_GRAPH g = kit_finish(b);
+    OWN_GRAPH softmax = graph_of("aten._softmax", none, x, x);
+    OWN_GRAPH summed = graph_of("aten.sum", none, x, sum);
+    OWN_GRAPH log_softmax = graph_of("aten._log_softmax", none, x, x);
+    OWN_GRAPH look_up = graph_of("aten.nll_loss_backward", none, x, x);
+    OWN_GRAPH backward = graph_of("aten._log_softmax_backward_data", none, two, x);
+
+    const emp_op_cost *loss = kit_cost(g, "loss");
+    const emp_op_cost *parts[] = {log_softmax->op[0].cost, look_up->op[0].cost,
+                                  backward->op[0].cost};
+    int64_t            read = 0, written = 0;
+    for (size_t i = 0; i < COUNT(parts); i++) {
+        read += parts[i]->bytes_read;
+        written += parts[i]->bytes_written;
+    }
+    cr_expect_eq(loss->bytes_read, read);
+    cr_expect_eq(loss->bytes_written, written);
+    cr_expect_eq(loss->kernels, 3 + 1, "and the look-up of a number a row");
+    expect_same_traffic(kit_cost(g, "softmax"), softmax->op[0].cost);
+    expect_same_traffic(kit_cost(g, "sum"), summed->op[0].cost);
 }
 
 Test(op_families, an_op_in_place_has_its_inputs_buffer)
