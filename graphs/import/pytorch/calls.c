@@ -192,6 +192,7 @@ const emp_tensor_info *emp_torch_tensor(const emp_torch_calls *calls,
 
 static emp_status parse_names(emp_torch_calls *c, emp_error *err)
 {
+    static const char *const own[] = {"aten.clone", "aten.alias"};
     emp_status               st = EMP_OK;
     const emp_torch_program *p = c->program;
     emp_strmap               number_of = {0};
@@ -210,6 +211,11 @@ static emp_status parse_names(emp_torch_calls *c, emp_error *err)
         number[i] = c->op_count;
         EMP_TRY(emp_strmap_set(&number_of, target, strlen(target), c->op_count++, err));
     }
+    EMP_TRY(EMP_GROW(c->op, c->op_count + 2, capacity));
+    for (size_t i = 0; i < 2; i++)
+        (void)emp_aten_parse(&c->op[c->op_count + (int32_t)i], own[i], strlen(own[i]));
+    c->copy = &c->op[c->op_count];
+    c->alias = c->copy + 1;
     for (int32_t i = 0; i < p->node_count; i++) {
         bool is_name = number[i] >= 0 && c->op[number[i]].name[0] != '\0';
         c->op_of[i] = is_name ? &c->op[number[i]] : NULL;
@@ -444,6 +450,7 @@ emp_status emp_torch_calls_init(emp_torch_calls *calls, emp_torch_program *progr
     for (int32_t i = 0; i < program->node_count; i++) find_getitem(calls, i);
     EMP_CHECK(collect_results(calls, err));
     if (program->states_results) EMP_CHECK(check_products(calls, err));
+    if (program->has_whole_ops) EMP_CHECK(emp_torch_copies_find(calls, err));
     find_owners(calls);
     return find_readers(calls, err);
 }

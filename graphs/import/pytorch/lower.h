@@ -53,9 +53,10 @@ bool emp_aten_parse(emp_aten_op *op, const char *target, size_t length);
 
 typedef struct {
     emp_torch_program
-        *program;    /**< borrowed; results that only getitem states are added to it */
-    emp_aten_op *op; /**< the distinct ones */
-    int32_t      op_count;
+        *program; /**< borrowed; results that only getitem states are added to it */
+    emp_aten_op       *op; /**< the distinct ones */
+    int32_t            op_count;
+    const emp_aten_op *copy, *alias; /**< ops of calls that turn out to be such */
     const emp_aten_op *
         *op_of; /**< [node] NULL of all but calls, and of what is no name */
     int32_t
@@ -74,6 +75,10 @@ typedef struct {
 emp_status emp_torch_calls_init(emp_torch_calls *calls, emp_torch_program *program,
                                 emp_error *err);
 void       emp_torch_calls_clear(emp_torch_calls *calls);
+
+/** Makes copies of reshapes that are no views, and views of copies that do nothing. O(arguments).
+ * \retval EMP_ENOMEM */
+emp_status emp_torch_copies_find(emp_torch_calls *calls, emp_error *err);
 
 /** A place among the arguments of a node; all 0 is the beginning. */
 typedef struct {

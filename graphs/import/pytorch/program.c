@@ -313,7 +313,7 @@ emp_status emp_fx_json_read(emp_torch_program *program, const emp_json *root,
     int32_t         number = 0;
 
     program->kind = "torch.fx graph";
-    program->states_results = true;
+    program->states_results = program->has_whole_ops = true;
     program->stated_parameters =
         emp_json_is(count, EMP_JSON_INTEGER) ? emp_json_integer(count) : -1;
     if (!emp_json_is(nodes, EMP_JSON_ARRAY) || emp_json_count(nodes) == 0)

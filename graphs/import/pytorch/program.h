@@ -63,6 +63,7 @@ typedef struct {
     int64_t
          stated_parameters; /**< elements of all parameters; -1: the file does not say */
     bool states_results;    /**< of each call: a product without results is an error */
+    bool has_whole_ops; /**< a reshape that copies is one call, not those that it makes */
     bool hides_ties; /**< parameters may share a tensor, and the file does not say it */
 
     emp_torch_node  *node;

@@ -285,6 +285,7 @@ emp_status emp_pt2_read(emp_torch_program *program, const emp_json *root,
     program->kind = "torch.export graph";
     program->stated_parameters = -1;
     program->hides_ties = weights->is_silent;
+    program->has_whole_ops = true;
     emp_status st = read_graph(&r, emp_json_get(root, "graph_module"), err);
     emp_pt2_reader_clear(&r);
     emp_free(kept.maker);

@@ -452,6 +452,67 @@ Test(fx, a_norm_of_batches_reads_its_input_once_outside_of_training)
     }
 }
 
+/* A call on x, and a call on its result, which NumPy does with or without a copy. */
+typedef struct {
+    const char *x, *first, *arguments, *between, *second, *others, *result;
+    bool        is_copy;
+} reshape_case;
+
+/* clang-format off */
+static const reshape_case reshapes[] = {
+    /* heads joined behind a transposition; dimensions that stay runs */
+    {"[2,4,16,8]", "transpose", ",1,2", "[2,16,4,8]", "reshape", ",[2,16,32]", "[2,16,32]", true},
+    {"[2,4,16,8]", "transpose", ",1,2", "[2,16,4,8]", "reshape", ",[32,4,8]", "[32,4,8]", true},
+    {"[2,4,16,8]", "transpose", ",1,2", "[2,16,4,8]", "reshape", ",[2,16,4,2,4]", "[2,16,4,2,4]", false},
+    {"[2,4,1,8]", "transpose", ",1,2", "[2,1,4,8]", "reshape", ",[2,1,32]", "[2,1,32]", false},
+    {"[2,4,16,8]", "permute", ",[0,1,3,2]", "[2,4,8,16]", "flatten", ",0,1", "[8,8,16]", false},
+    {"[2,4,16,8]", "permute", ",[0,1,3,2]", "[2,4,8,16]", "flatten", ",2,3", "[2,4,128]", true},
+    {"[2,4,16,8]", "relu", "", "[2,4,16,8]", "reshape", ",[8,128]", "[8,128]", false},
+    /* keys repeated for a group of queries, or not at all */
+    {"[2,4,1,16,8]", "expand", ",[2,4,3,16,8]", "[2,4,3,16,8]", "reshape", ",[2,12,16,8]", "[2,12,16,8]", true},
+    {"[2,4,1,16,8]", "expand", ",[2,4,1,16,8]", "[2,4,1,16,8]", "reshape", ",[2,4,16,8]", "[2,4,16,8]", false},
+    {"[16,8]", "expand", ",[4,16,8]", "[4,16,8]", "reshape", ",[4,128]", "[4,128]", false},
+    {"[16,8]", "expand", ",[4,16,8]", "[4,16,8]", "reshape", ",[64,8]", "[64,8]", true},
+    /* parts */
+    {"[4,6,8]", "slice", ",1,0,3", "[4,3,8]", "reshape", ",[4,24]", "[4,24]", false},
+    {"[4,6,8]", "slice", ",1,0,3", "[4,3,8]", "reshape", ",[12,8]", "[12,8]", true},
+    {"[4,6,8]", "slice", ",2,0,8,2", "[4,6,4]", "reshape", ",[24,4]", "[24,4]", false},
+    {"[4,6,8]", "slice", ",1,0,6,2", "[4,3,8]", "reshape", ",[4,24]", "[4,24]", true},
+    {"[4,6,8]", "select", ",0,1", "[6,8]", "reshape", ",[48]", "[48]", false},
+    {"[4,6,8]", "select", ",1,1", "[4,8]", "reshape", ",[32]", "[32]", true},
+    {"[4,6,8]", "select", ",2,1", "[4,6]", "reshape", ",[24]", "[24]", false},
+    {"[4,6]", "unsqueeze", ",1", "[4,1,6]", "reshape", ",[24]", "[24]", false},
+    /* memory of an order of its own is kept by element-wise calls */
+    {"[6,4]", "t", "", "[4,6]", "contiguous", "", "[4,6]", true},
+    {"[6,4]", "relu", "", "[6,4]", "contiguous", "", "[6,4]", false},
+};
+/* clang-format on */
+
+Test(fx, a_reshape_copies_where_strides_allow_no_view)
+{
+    for (size_t i = 0; i < COUNT(reshapes); i++) {
+        const reshape_case *c = &reshapes[i];
+        scratch_write_json(
+            "graph.json",
+            scratch_print(
+                HEAD "{'name':'x','op':'placeholder','outputs':[{'shape':%s,"
+                     "'dtype':'float32'}]},{'name':'a','op':'call_function','target':"
+                     "'aten.%s.default','args':[{'node':'x'}%s],'outputs':[{'shape':%s,"
+                     "'dtype':'float32'}]},{'name':'m','op':'call_function','target':"
+                     "'aten.%s.default','args':[{'node':'a'}%s],'outputs':[{'shape':%s,"
+                     "'dtype':'float32'}]},{'name':'o','op':'output','args':[{"
+                     "'node':'m'}]}]}",
+                c->x, c->first, c->arguments, c->between, c->second, c->others,
+                c->result));
+        emp_graph *g = graph_import(scratch_path("graph.json"), NULL, &devices);
+        emp_op_id  op = graph_find(g, "m");
+        cr_expect_eq(g->op[op].cost->kernels, c->is_copy, "case %zu: %s%s, %s%s", i,
+                     c->first, c->arguments, c->second, c->others);
+        cr_expect_eq(g->op[op].is_alias, !c->is_copy, "case %zu", i);
+        emp_graph_destroy(g);
+    }
+}
+
 Test(fx, survives_every_allocation_failure)
 {
     static const char *const names[] = {SAMPLES "linear_momentum.json",
