@@ -72,6 +72,7 @@ typedef struct {
     int32_t           sample_count;
     int32_t           kind[EMP_MAX_BATCH];
     emp_imagined_walk walk[EMP_MAX_BATCH];
+    emp_real         *score; /* [samples][parameters of the policy] the walks' */
     emp_method_metric metric[METRICS];
 } dyna;
 
@@ -84,6 +85,7 @@ static void clear(void *state)
     emp_imagination_clear(&y->im);
     emp_free(y->start);
     emp_free(y->example);
+    emp_free(y->score);
 }
 
 /* ---- candidates -------------------------------------------------------------------- */
@@ -152,7 +154,7 @@ static void scatter(dyna *y, int32_t k, emp_device_id *device_of_op)
 {
     emp_rng rng;
 
-    y->walk[k] = (emp_imagined_walk){.guess_s = NAN};
+    y->walk[k] = (emp_imagined_walk){.guess_s = NAN, .score = y->walk[k].score};
     emp_rng_init(&rng, y->seed, (uint32_t)k, STREAM_START);
     if (y->start != NULL && k == 0)
         memcpy(device_of_op, y->start, ops_of(y) * sizeof *device_of_op);
@@ -243,15 +245,11 @@ static void standardize(double *gain, int32_t count)
 /* REINFORCE of a walk, its weight shared by its moves. */
 static void learn_walk(dyna *y, const emp_imagined_walk *w, double weight)
 {
-    emp_real x[EMP_IMAGINED_LONGEST][EMP_PROPOSER_FEATURES];
-    double   weights[EMP_IMAGINED_LONGEST];
+    const emp_params *p = &y->im.proposer.policy.params;
 
     if (w->count == 0 || weight == 0.0) return;
-    for (int32_t i = 0; i < w->count; i++) {
-        weights[i] = weight / w->count;
-        memcpy(x[i], w->x[i], sizeof x[i]);
-    }
-    emp_move_net_learn(&y->im.proposer.policy, x[0], weights, w->count);
+    for (size_t i = 0; i < p->count; i++)
+        p->gradient[i] += (emp_real)(weight / w->count * (double)w->score[i]);
 }
 
 static void note_gains(dyna *y, const double *gain, int32_t count)
@@ -285,7 +283,7 @@ static double teach(emp_move_net *judge, const example *e)
     for (int32_t i = 0; i < count; i++) sum += (double)judge->out[i];
     const double error = (double)e->gain - sum;
     for (int32_t i = 0; i < count; i++) weight[i] = error / LESSON;
-    emp_move_net_learn(judge, e->x[0], weight, count);
+    emp_move_net_learn(judge, judge->params.gradient, e->x[0], weight, count);
     return error * error;
 }
 
@@ -397,6 +395,10 @@ static emp_status init(void *state, const emp_problem *problem,
     EMP_CHECK(
         emp_imagination_init(&y->im, problem, &o->imagine, o->hidden, y->seed, err));
     EMP_CHECK(EMP_ALLOC(y->example, EXAMPLES));
+    const size_t parameters = y->im.proposer.policy.params.count;
+    EMP_CHECK(EMP_ALLOC(y->score, (size_t)o->samples * parameters));
+    for (int32_t k = 0; k < o->samples; k++)
+        y->walk[k].score = y->score + (size_t)k * parameters;
     if (params->start == NULL) return EMP_OK;
     EMP_CHECK(EMP_ALLOC(y->start, ops_of(y)));
     memcpy(y->start, params->start, ops_of(y) * sizeof *params->start);

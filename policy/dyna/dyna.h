@@ -108,10 +108,10 @@ void emp_proposer_weigh(emp_proposer *p, const emp_move *moves, int32_t count);
 /** Sets net->out of \a count rows of inputs, at most EMP_PROPOSER_MOVES. */
 void emp_move_net_forward(emp_move_net *net, const emp_real *x, int32_t count);
 
-/** Runs the network and adds the gradient of sum_i weight[i] out(x_i) to its parameters' gradient. For the policy,
- * weights that sum to 0 give the gradient of sum_i weight[i] log p(i). */
-void emp_move_net_learn(emp_move_net *net, const emp_real *x, const double *weight,
-                        int32_t count);
+/** Runs the network and adds the gradient of sum_i weight[i] out(x_i) to \a gradient, a block as that of its parameters.
+ * For the policy, weights that sum to 0 give the gradient of sum_i weight[i] log p(i), times the temperature. */
+void emp_move_net_learn(emp_move_net *net, emp_real *gradient, const emp_real *x,
+                        const double *weight, int32_t count);
 
 /* Imagined walks over placements: the policy chooses their moves and models rate them, without the
  * oracle.
@@ -155,6 +155,9 @@ typedef struct {
         x[EMP_IMAGINED_LONGEST]
          [EMP_JUDGE_INPUTS]; /**< the judge's inputs; the policy's are their first ones */
     double guess_s;          /**< the surrogate's step time at the end; NaN = none */
+    /** [parameters of the policy] borrowed: the gradient of the sum over its moves of log p, the probability that the
+     * policy had the move among the picks of its step. */
+    emp_real *score;
 } emp_imagined_walk;
 
 typedef struct {
@@ -198,8 +201,8 @@ void emp_imagination_know(emp_imagination *im, const emp_device_id *device_of_op
 /** A log gain as the judge sees it: in fiftieths, within +-3. */
 double emp_imagined_units(double log_gain);
 
-/** Imagines a walk of at most \a most moves from the parent, adds to the policy's gradient, and sets \a
- * device_of_op [op] to where it ends, which becomes known. */
+/** Imagines a walk of at most \a most moves from the parent, adds what ranks teach to the policy's gradient, and sets
+ * \a walk, whose score it fills, and \a device_of_op [op] to where it ends, which becomes known. */
 emp_status emp_imagine(emp_imagination *im, emp_imagined_walk *walk,
                        emp_imagine_rule rule, int32_t most, emp_device_id *device_of_op,
                        emp_error *err);

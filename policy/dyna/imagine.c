@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "policy/nn/categorical.h"
 
 /* Substreams of a step's number, beside the weights' substreams. */
 enum { STREAM_PICK = 16, STREAM_CHOOSE };
@@ -173,6 +174,7 @@ typedef struct {
     int64_t        number; /* of the step, among all */
     emp_move       pick[EMP_PROPOSER_MOVES];
     uint64_t       pick_hash[EMP_PROPOSER_MOVES];
+    emp_real       p[EMP_PROPOSER_MOVES];      /* by the policy, of each pick */
     int32_t        count;                      /* picks */
     int32_t        chosen[EMP_IMAGINED_BLOCK]; /* of the picks */
     double         chosen_s[EMP_IMAGINED_BLOCK];
@@ -208,11 +210,13 @@ static void choose_moves(emp_imagination *im, stride *s, int32_t most)
     emp_rng_init(&rng, im->seed, (uint32_t)s->number, STREAM_CHOOSE);
     emp_proposer_weigh(&im->proposer, s->pick, s->count);
     for (int32_t i = 0; i < s->count; i++) {
-        key[i] = (double)im->proposer.policy.out[i] / im->options.temperature -
-                 log(-log(emp_rng_uniform(&rng) + 1e-300));
+        const double logit = (double)im->proposer.policy.out[i] / im->options.temperature;
+        s->p[i] = (emp_real)logit;
+        key[i] = logit - log(-log(emp_rng_uniform(&rng) + 1e-300));
         if (isnan(key[i]))
             key[i] = -INFINITY; /* of weights that were read: not a number means drawn */
     }
+    emp_categorical_softmax(s->p, s->count);
     s->chosen_count = s->count < most ? s->count : most;
     for (int32_t k = 0; k < s->chosen_count; k++) {
         int32_t best = -1;
@@ -262,11 +266,22 @@ static void learn_ranks(emp_imagination *im, const stride *s)
         for (int32_t j = 0; j < n; j++)
             rank += s->chosen_s[j] < s->chosen_s[k] ||
                     (s->chosen_s[j] == s->chosen_s[k] && j < k);
-        weight[k] =
-            im->options.estimate * (rank < elites ? 1.0 / elites : -1.0 / (n - elites));
+        weight[k] = im->options.estimate / im->options.temperature *
+                    (rank < elites ? 1.0 / elites : -1.0 / (n - elites));
         memcpy(x[k], row_of(im, s->chosen[k]), sizeof x[k]);
     }
-    emp_move_net_learn(&im->proposer.policy, x[0], weight, n);
+    emp_move_net_learn(&im->proposer.policy, im->proposer.policy.params.gradient, x[0],
+                       weight, n);
+}
+
+/* d log p(made) / d logit(i) is ((i = made) - p(i)) / temperature. */
+static void add_score(emp_imagination *im, const stride *s, int32_t made, emp_real *score)
+{
+    double weight[EMP_PROPOSER_MOVES];
+
+    for (int32_t i = 0; i < s->count; i++)
+        weight[i] = ((i == made) - (double)s->p[i]) / im->options.temperature;
+    emp_move_net_learn(&im->proposer.policy, score, row_of(im, 0), weight, s->count);
 }
 
 /* The rank correlation of the policy's moves with their estimates. */
@@ -348,6 +363,7 @@ static void make(emp_imagination *im, emp_imagined_walk *w, stride *s, int32_t k
     const emp_move *m = &s->pick[s->chosen[k]];
 
     fill_inputs(im, s, k, w->x[w->count]);
+    add_score(im, s, s->chosen[k], w->score);
     w->move[w->count++] = *m;
     emp_move_make(m, s->device_of_op);
     emp_proposer_move(&im->proposer, m);
@@ -361,7 +377,8 @@ emp_status emp_imagine(emp_imagination *im, emp_imagined_walk *w, emp_imagine_ru
     stride s = {
         .device_of_op = device_of_op, .hash = im->here_hash, .guess_s = im->here_guess_s};
 
-    *w = (emp_imagined_walk){.rule = rule};
+    *w = (emp_imagined_walk){.rule = rule, .score = w->score};
+    memset(w->score, 0, im->proposer.policy.params.count * sizeof *w->score);
     memcpy(device_of_op, im->here, ops_of(im) * sizeof *device_of_op);
     emp_proposer_return(&im->proposer);
     for (int32_t i = 0; i < most; i++) {

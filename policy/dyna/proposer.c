@@ -346,20 +346,20 @@ void emp_move_net_forward(emp_move_net *net, const emp_real *x, int32_t count)
                        net->hidden, 1, 1);
 }
 
-void emp_move_net_learn(emp_move_net *net, const emp_real *x, const double *weight,
-                        int32_t count)
+void emp_move_net_learn(emp_move_net *net, emp_real *gradient, const emp_real *x,
+                        const double *weight, int32_t count)
 {
     const emp_params *w = &net->params;
 
     emp_move_net_forward(net, x, count);
     for (int32_t i = 0; i < count; i++) net->dout[i] = (emp_real)weight[i];
-    emp_linear_backward(net->dh, emp_params_gradient(w, W2), NULL, net->dout, net->h,
+    emp_linear_backward(net->dh, gradient + w->slice[W2].offset, NULL, net->dout, net->h,
                         emp_params_value(w, W2), count, net->hidden, 1, 1);
     emp_activation_backward(EMP_ACTIVATION_TANH, net->dh, net->h,
                             (int64_t)count * net->hidden);
-    emp_linear_backward(NULL, emp_params_gradient(w, W1), emp_params_gradient(w, B1),
-                        net->dh, x, emp_params_value(w, W1), count, net->inputs,
-                        net->hidden, 1);
+    emp_linear_backward(NULL, gradient + w->slice[W1].offset,
+                        gradient + w->slice[B1].offset, net->dh, x,
+                        emp_params_value(w, W1), count, net->inputs, net->hidden, 1);
 }
 
 void emp_proposer_weigh(emp_proposer *p, const emp_move *moves, int32_t count)

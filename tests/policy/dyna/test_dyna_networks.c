@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Are the gradients of dyna's networks those that central differences give, and are the numbers that they see those
- * of the placement, however a walk came there? */
+/* Are the gradients of dyna's networks and the scores of its walks those that central differences give, and are the
+ * numbers that networks see those of the placement, however a walk came there? */
 #include "policy/dyna/dyna.h"
+#include "tests/policy/differences.h"
 #include "tests/support/problems.h"
 #include "tests/support/survive.h"
 
@@ -56,7 +57,7 @@ static void check_gradient(emp_move_net *net)
     for (size_t i = 0; i < net->params.count; i++)
         net->params.value[i] += 0.3 * emp_rng_normal(&rng);
     emp_params_zero_gradient(&net->params);
-    emp_move_net_learn(net, x, weight, COUNT);
+    emp_move_net_learn(net, net->params.gradient, x, weight, COUNT);
     for (int32_t s = 0; s < net->params.slice_count; s++) {
         const emp_param_slice *slice = &net->params.slice[s];
         for (size_t i = slice->offset;
@@ -77,6 +78,67 @@ Test(dyna_networks, gradients_are_those_of_central_differences)
 {
     check_gradient(&p.policy);
     check_gradient(&p.judge);
+}
+
+enum { PICKS = EMP_IMAGINED_BLOCK };
+static const double TEMPERATURE = 2.0;
+
+static emp_imagination im;
+static int32_t         picks, made; /* of the last step: how many, which one */
+
+/* log p of the move that was made, by the definition of the softmax. */
+static double log_p_made(void)
+{
+    const emp_real *out = im.proposer.policy.out;
+    double          sum = 0.0;
+
+    emp_move_net_forward(&im.proposer.policy, im.proposer.x, picks);
+    for (int32_t i = 0; i < picks; i++) sum += exp(out[i] / TEMPERATURE);
+    return out[made] / TEMPERATURE - log(sum);
+}
+
+static void imagine_move(emp_imagined_walk *walk, emp_imagine_rule rule)
+{
+    const size_t row = EMP_PROPOSER_FEATURES;
+
+    for (int32_t i = 0; i < PICKS; i++) im.proposer.x[(size_t)i * row] = NAN;
+    ASSERT_OK(emp_imagine(&im, walk, rule, 1, t.device_of_op, &err));
+    cr_assert_eq(walk->count, 1);
+    for (picks = 0; picks < PICKS && !isnan(im.proposer.x[(size_t)picks * row]);) picks++;
+    cr_assert_gt(picks, 1);
+    made = 0;
+    while (memcmp(walk->x[0], im.proposer.x + (size_t)made * row,
+                  row * sizeof *im.proposer.x) != 0)
+        cr_assert_lt(++made, picks);
+}
+
+/* The move is the policy's own, the surrogate's choice, or the judge's. */
+Test(dyna_networks, scores_are_gradients_of_the_log_probabilities_of_moves)
+{
+    const emp_imagine_options options = {.moves = {.kind = EMP_MOVES_GROUPS,
+                                                   .groups = EMP_CLASS_GROUPS_METIS,
+                                                   .coarsest = 12,
+                                                   .finest = 48,
+                                                   .near = 0.5},
+                                         .picks = PICKS,
+                                         .temperature = TEMPERATURE,
+                                         .alike = 1.0};
+    emp_imagined_walk         walk = {.count = 0};
+
+    ASSERT_OK(emp_imagination_init(&im, t.problem, &options, HIDDEN, 1, &err));
+    emp_params *params = &im.proposer.policy.params;
+    walk.score = EMP_NEW_ARRAY(emp_real, params->count);
+    for (size_t i = 0; i < params->count; i++)
+        params->value[i] += 0.5 * emp_rng_normal(&rng);
+    emp_moves_scatter(&im.moves, &rng, im.here);
+    im.here_s = 0.01;
+    ASSERT_OK(emp_imagination_see(&im, &err));
+    for (int rule = EMP_IMAGINE_BLIND; rule <= EMP_IMAGINE_JUDGE; rule++) {
+        imagine_move(&walk, (emp_imagine_rule)rule);
+        check("score", log_p_made, params->value, walk.score, (int)params->count);
+    }
+    emp_free(walk.score);
+    emp_imagination_clear(&im);
 }
 
 static void weigh(const emp_move *m, emp_real *x)
