@@ -507,7 +507,7 @@ emp_status emp_task_graph_create(emp_task_graph **out, const emp_problem *proble
     *out = NULL;
     if (t == NULL) EMP_FAIL(EMP_ENOMEM, "graph of tasks");
     t->machine = problem->machine;
-    t->has_endless_memory = !problem->runtime.check_memory;
+    t->has_unlimited_memory = !problem->runtime.check_memory;
     b.pin_of_op = EMP_ADD_ARRAY(&b.arrays, int32_t, (size_t)problem->graph->op_count);
     if (b.arrays.is_short)
         EMP_FAIL(EMP_ENOMEM, "groups of %d ops", problem->graph->op_count);

@@ -68,9 +68,9 @@ typedef struct {
     int32_t         *input;        /**< tensors, ascending */
     const char     **name;         /**< [task] of its first op, for messages; borrowed */
     int32_t          op_count;
-    int32_t         *task_of_op;         /**< [op]; -1: folded */
-    bool             has_endless_memory; /**< the runtime does not check that it fits */
-    emp_arrays       arrays;             /**< all of these */
+    int32_t         *task_of_op;           /**< [op]; -1: folded */
+    bool             has_unlimited_memory; /**< the runtime does not check that it fits */
+    emp_arrays       arrays;               /**< all of these */
 } emp_task_graph;
 
 /** The caller destroys \a *out. O(V + E) for ops; fusion takes that for each of its rounds,

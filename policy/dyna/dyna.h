@@ -108,7 +108,7 @@ void emp_proposer_weigh(emp_proposer *p, const emp_move *moves, int32_t count);
 /** Sets net->out of \a count rows of inputs, at most EMP_PROPOSER_MOVES. */
 void emp_move_net_forward(emp_move_net *net, const emp_real *x, int32_t count);
 
-/** Runs the network and adds the gradient of sum_i weight[i] out(x_i) to \a gradient, a block as that of its parameters.
+/** Runs the network and adds the gradient of sum_i weight[i] out(x_i) to \a gradient, which is as long as its parameters.
  * For the policy, weights that sum to 0 give the gradient of sum_i weight[i] log p(i), times the temperature. */
 void emp_move_net_learn(emp_move_net *net, emp_real *gradient, const emp_real *x,
                         const double *weight, int32_t count);

@@ -362,7 +362,7 @@ static void name_by_match(const emp_go_naming *n, const gpus *g, int32_t *name_o
 {
     double gain[EMP_MAX_DEVICES][EMP_MAX_DEVICES];
 
-    /* a name of an unlike GPU costs more than all others together can */
+    /* the name of a different GPU costs more than all other names together can */
     for (int32_t i = 0; i < g->count; i++)
         for (int32_t name = 0; name < g->count; name++)
             gain[i][name] = are_alike(g, i, name)

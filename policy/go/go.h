@@ -89,8 +89,8 @@ void emp_coupling_argmax(uint8_t *choice, const emp_real *p, int32_t count,
 /* The names of an example's GPUs.
  *
  * Which of two equal GPUs is the first says nothing, and a policy that draws all nodes at once
- * cannot learn what says nothing: so an example's GPUs are named anew, in one of two ways. Only GPUs that can be
- * exchanged exchange their names: those of equal costs, memory, host and routes.
+ * cannot learn what says nothing: so an example's GPUs are named anew, in one of two ways. Only GPUs of
+ * equal costs, memory, host and routes exchange their names.
  *
  *     used     in the order in which the nodes first use them
  *     matched  so that the network finds the example as likely as it can: an assignment

@@ -201,8 +201,8 @@ static double late_insight(const char *options)
     return insight / blocks;
 }
 
-/* The policy's order of moves agrees with the surrogate's estimates more than one that learned nothing, also where it
- * only imitates the best walks, whose moves most often are those of least estimate. */
+/* The policy's order of moves agrees with the surrogate's estimates more than chance does, also where the policy only
+ * imitates the best walks, which most often made the moves of least estimate. */
 Test(dyna, the_policy_learns_what_the_surrogate_estimates)
 {
     cr_expect_gt(late_insight(SMALL), 0.1);
