@@ -48,7 +48,7 @@ typedef struct {
     int32_t   strides[4], ksize[4]; /**< in the order of data_format */
     int32_t   axis;                 /**< Pack, Unpack, Concat (v1), OneHot */
     int32_t   batch_dims;           /**< of GatherV2: the table's and the indices' */
-    int32_t   count;                /**< N, num, num_split; sequences in one */
+    int32_t   count; /**< N, num, num_split; sequences in one; ranks of a collective */
     int32_t   num_sampled, num_true;
     int32_t   window; /**< of attention: keys that a query sees; of a scan: tokens
                                of a chunk; 0 = all, or 64 */

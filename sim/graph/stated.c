@@ -228,8 +228,9 @@ static bool is_given_output(const char *type)
            (length > 4 && strcmp(type + length - 4, "_out") == 0);
 }
 
-/* The data that an op of such a type exchanges, by the sizes of its inputs and results. */
-static emp_collective_part part_of(const emp_graph *g, emp_op_id op, emp_collective what)
+/* The data that an op of such a type exchanges, by the sizes of its inputs and results; \a ranks of 0 are unknown. */
+static emp_collective_part part_of(const emp_graph *g, emp_op_id op, emp_collective what,
+                                   int32_t ranks)
 {
     emp_collective_part part = {.op = what, .ranks = EMP_RANKS_ALL};
     int64_t             in = 0, out = 0;
@@ -242,7 +243,11 @@ static emp_collective_part part_of(const emp_graph *g, emp_op_id op, emp_collect
     if (what == EMP_COLLECTIVE_ALL_GATHER) part.ranks = count_ranks(out, in);
     if (what == EMP_COLLECTIVE_REDUCE_SCATTER) part.ranks = count_ranks(in, out);
     part.bytes = what == EMP_COLLECTIVE_REDUCE_SCATTER || out == 0 ? in : out;
-    if (what == EMP_COLLECTIVE_ALL_GATHER && out == 0) part.ranks = EMP_RANKS_ALL_GATHER;
+    if (what == EMP_COLLECTIVE_ALL_GATHER && out == 0) {
+        part.ranks = EMP_RANKS_ALL_GATHER;
+        if (ranks > 0) part.bytes = emp_mul_saturating(in, ranks);
+    }
+    if (ranks > 0) part.ranks = ranks;
     return part;
 }
 
@@ -275,7 +280,7 @@ emp_status emp_collectives_finish(emp_graph_builder *b, emp_graph *g, emp_error 
             g->collective[op] = *facts->collective;
         else if (g->stated == NULL &&
                  emp_collective_of_type(&what, g->type_name[g->type[op]]))
-            g->collective[op] = part_of(g, op, what);
+            g->collective[op] = part_of(g, op, what, b->node[op].attrs->count);
     }
     return EMP_OK;
 }

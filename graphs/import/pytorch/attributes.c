@@ -393,7 +393,9 @@ bool emp_torch_is_idle(const emp_torch_calls *calls, int32_t node)
 emp_op_attrs emp_torch_op_attrs(const emp_torch_calls *calls, int32_t node)
 {
     const emp_aten_op *op = calls->op_of[node];
-    emp_op_attrs a = {.is_in_place = op->is_in_place && !op->is_list, .list_count = 1};
+    emp_op_attrs       a = {.is_in_place = op->is_in_place && !op->is_list,
+                            .list_count = 1,
+                            .count = calls->program->node[node].ranks};
 
     if (op->type == NULL) return a;
     switch (op->type->work) {

@@ -56,6 +56,7 @@ typedef struct {
     int32_t          result_count;
     bool             is_tuple;  /**< results have numbers, even if there is one */
     bool             is_update; /**< the trace has it within the step of an optimizer */
+    int32_t          ranks;     /**< of a collective's group; 0: the file does not say */
 } emp_torch_node;
 
 typedef struct {

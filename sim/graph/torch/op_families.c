@@ -311,7 +311,8 @@ static const family families[] = {
      "_c10d_functional_autograd.reduce_scatter_tensor _c10d_functional_autograd.all_to_all_single c10d_functional.all_reduce "
      "c10d_functional.all_gather_into_tensor c10d_functional.reduce_scatter_tensor c10d_functional.all_to_all_single "
      "c10d_functional.broadcast c10d.allreduce c10d.allgather c10d._allgather_base c10d.reduce_scatter "
-     "c10d._reduce_scatter_base c10d.alltoall c10d.alltoall_base c10d.broadcast c10d.reduce c10d.gather c10d.scatter "
+     "c10d._reduce_scatter_base c10d.allgather_coalesced c10d.allgather_into_tensor_coalesced "
+     "c10d.reduce_scatter_tensor_coalesced c10d.alltoall c10d.alltoall_base c10d.broadcast c10d.reduce c10d.gather c10d.scatter "
      "c10d.send c10d.recv c10d.allreduce_coalesced fsdp.all_gather_copy_in fsdp.split_with_sizes_copy fsdp.chunk_cat "
      "hlo.all-reduce hlo.all-gather hlo.reduce-scatter hlo.all-to-all hlo.ragged-all-to-all hlo.collective-permute "
      "hlo.collective-broadcast"},
@@ -377,23 +378,28 @@ static const struct {
      "_c10d_functional.all_gather_into_tensor_out "
      "_c10d_functional_autograd.all_gather_into_tensor "
      "c10d_functional.all_gather_into_tensor c10d.allgather c10d._allgather_base "
-     "hlo.all-gather"},
+     "c10d.allgather_coalesced c10d.allgather_into_tensor_coalesced hlo.all-gather"},
     {EMP_COLLECTIVE_REDUCE_SCATTER,
      "_c10d_functional.reduce_scatter_tensor "
      "_c10d_functional.reduce_scatter_tensor_coalesced "
      "_c10d_functional_autograd.reduce_scatter_tensor "
      "c10d_functional.reduce_scatter_tensor c10d.reduce_scatter "
-     "c10d._reduce_scatter_base hlo.reduce-scatter"},
+     "c10d._reduce_scatter_base c10d.reduce_scatter_tensor_coalesced "
+     "hlo.reduce-scatter"},
     {EMP_COLLECTIVE_ALL_TO_ALL,
      "_c10d_functional.all_to_all_single _c10d_functional_autograd.all_to_all_single "
      "c10d_functional.all_to_all_single c10d.alltoall c10d.alltoall_base hlo.all-to-all "
      "hlo.ragged-all-to-all"},
 };
 
+/* All of c10d's work in place: "c10d.allreduce_". */
 bool emp_collective_of_type(emp_collective *op, const char *type)
 {
+    size_t length = strlen(type);
+
+    if (length > 1 && type[length - 1] == '_') length--;
     for (size_t i = 0; i < sizeof collectives / sizeof *collectives; i++) {
-        if (!has_word(collectives[i].types, type, strlen(type))) continue;
+        if (!has_word(collectives[i].types, type, length)) continue;
         *op = collectives[i].op;
         return true;
     }

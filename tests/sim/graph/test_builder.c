@@ -442,6 +442,10 @@ Test(collectives, sizes_tell_ranks_where_they_can)
 {
     expect_part("_c10d_functional.all_reduce", 100, 100, EMP_COLLECTIVE_ALL_REDUCE,
                 EMP_RANKS_ALL, 100);
+    expect_part("_c10d_functional.all_reduce_", 100, 100, EMP_COLLECTIVE_ALL_REDUCE,
+                EMP_RANKS_ALL, 100);
+    expect_part("c10d.allreduce_", 100, 100, EMP_COLLECTIVE_ALL_REDUCE, EMP_RANKS_ALL,
+                100);
     expect_part("_c10d_functional.all_gather_into_tensor", 100, 800,
                 EMP_COLLECTIVE_ALL_GATHER, 8, 800);
     expect_part("_c10d_functional.all_gather_into_tensor", 100, 0,

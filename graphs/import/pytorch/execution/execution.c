@@ -99,10 +99,9 @@ static bool is_tensor(const emp_json *value)
            emp_json_count(value) == EMP_EXECUTION_PARTS + 1;
 }
 
-static bool is_list_of_tensors(const emp_json *value)
+static bool is_list(const emp_json *value)
 {
-    return emp_json_is(value, EMP_JSON_ARRAY) && !is_tensor(value) &&
-           is_tensor(emp_json_first(value));
+    return emp_json_is(value, EMP_JSON_ARRAY) && !is_tensor(value);
 }
 
 /* The type of elements: as C++ calls it, else by its bytes. */
@@ -302,30 +301,53 @@ static emp_status read_value(reader *r, triple from, emp_torch_value *out, emp_e
     return EMP_OK;
 }
 
+/* Values in a list and in the lists within it. */
+static int32_t count_values(const emp_json *value)
+{
+    int32_t count = 0;
+
+    if (!is_list(value)) return 1;
+    for (const emp_json *item = emp_json_first(value); item != NULL;
+         item = emp_json_next(item))
+        count += count_values(item);
+    return count;
+}
+
+/* Lists within a list become one, as those that ranks gather. */
+static emp_status read_items(reader *r, triple list, int32_t *at, emp_error *err)
+{
+    for (triple item = first_of(list.value, list.shape, NULL); item.value != NULL;
+         item = next_of(item)) {
+        emp_torch_value part;
+        item.type = list.type;
+        if (is_list(item.value)) {
+            EMP_CHECK(read_items(r, item, at, err));
+            continue;
+        }
+        EMP_CHECK(read_value(r, item, &part, err));
+        r->program.value[(*at)++] = part;
+    }
+    return EMP_OK;
+}
+
 /* Items of a list have the shapes of a list; their one type belongs to the whole. */
 static emp_status read_argument(reader *r, triple from, int32_t at, emp_error *err)
 {
     emp_torch_value value = {.kind = EMP_TORCH_LIST};
-    int32_t         i = 0;
+    int32_t         first;
 
-    if (!emp_json_is(from.value, EMP_JSON_ARRAY) || is_tensor(from.value)) {
+    if (!is_list(from.value)) {
         EMP_CHECK(read_value(r, from, &value, err));
         value.key = r->program.value[at].key;
         r->program.value[at] = value;
         return EMP_OK;
     }
-    value.count = emp_json_count(from.value);
+    value.count = count_values(from.value);
     value.key = r->program.value[at].key;
     EMP_CHECK(emp_torch_program_reserve(&r->program, value.count, &value.first, err));
     r->program.value[at] = value;
-    for (triple item = first_of(from.value, from.shape, NULL); item.value != NULL;
-         item = next_of(item), i++) {
-        emp_torch_value part;
-        item.type = from.type;
-        EMP_CHECK(read_value(r, item, &part, err));
-        r->program.value[value.first + i] = part;
-    }
-    return EMP_OK;
+    first = value.first;
+    return read_items(r, from, &first, err);
 }
 
 /* The next parameter of "aten::conv2d(Tensor input, ..., SymInt[2] stride=[1, 1], ...) -> Tensor": its name, which is the
@@ -439,29 +461,38 @@ static emp_status find_written(reader *r, emp_torch_node *n, tensor **made,
 
 /* ---- calls ---- */
 
+/* A tensor, or those of a list. */
+static emp_status read_result(emp_torch_node *n, tensor *made, triple from,
+                              emp_error *err)
+{
+    triple part = first_of(from.value, from.shape, NULL);
+
+    if (is_tensor(from.value)) {
+        tensor *t = &made[n->result_count];
+        EMP_CHECK(read_tensor(t, from, emp_json_string(from.type), err));
+        n->result[n->result_count++] = t->info;
+        return EMP_OK;
+    }
+    for (; is_list(from.value) && part.value != NULL; part = next_of(part)) {
+        part.type = from.type;
+        EMP_CHECK(read_result(n, made, part, err));
+    }
+    return EMP_OK;
+}
+
 static emp_status read_results(reader *r, emp_torch_node *n, tensor **made,
                                const emp_json *node, emp_error *err)
 {
     int32_t count = 0;
 
     for (triple o = outputs_of(node); o.value != NULL; o = next_of(o))
-        count += is_tensor(o.value)            ? 1
-                 : is_list_of_tensors(o.value) ? emp_json_count(o.value)
-                                               : 0;
+        count += count_values(o.value);
     *made = emp_arena_alloc(&r->program.texts, (size_t)count * sizeof **made + 1);
     n->result = emp_arena_alloc(&r->program.texts, (size_t)count * sizeof *n->result + 1);
     if (*made == NULL || n->result == NULL)
         return EMP_ERROR(EMP_ENOMEM, "%d results", count);
-    for (triple o = outputs_of(node); o.value != NULL; o = next_of(o)) {
-        triple part = is_list_of_tensors(o.value) ? first_of(o.value, o.shape, NULL)
-                                                  : (triple){o.value, o.shape, NULL};
-        for (; part.value != NULL && is_tensor(part.value); part = next_of(part)) {
-            tensor *t = &(*made)[n->result_count];
-            EMP_CHECK(read_tensor(t, part, emp_json_string(o.type), err));
-            n->result[n->result_count++] = t->info;
-            if (!is_list_of_tensors(o.value)) break;
-        }
-    }
+    for (triple o = outputs_of(node); o.value != NULL; o = next_of(o))
+        EMP_CHECK(read_result(n, *made, o, err));
     n->is_tuple = n->result_count > 1;
     return EMP_OK;
 }
@@ -498,6 +529,21 @@ static bool is_template(const char *name)
     return strncmp(name, "triton_tem_", 11) == 0;
 }
 
+/* The call within a collective has the number of its group's ranks as its last operand
+ * (torch/csrc/distributed/c10d/ParamCommsUtils.hpp). */
+static void find_ranks(emp_execution_calls *calls)
+{
+    for (int32_t i = 0; i < calls->count; i++) {
+        const emp_execution_call *call = &calls->call[i];
+        int64_t                   ranks = 0;
+        if (call->parent < 0 || strcmp(call->name, "record_param_comms") != 0) continue;
+        for (triple v = inputs_of(call->json); v.value != NULL; v = next_of(v))
+            ranks = emp_json_integer(v.value);
+        if (ranks > 0 && ranks <= INT32_MAX)
+            calls->call[call->parent].ranks = (int32_t)ranks;
+    }
+}
+
 static emp_status add_call(reader *r, const emp_execution_call *call, emp_error *err)
 {
     char           name[NAME_BYTES];
@@ -505,7 +551,8 @@ static emp_status add_call(reader *r, const emp_execution_call *call, emp_error 
     emp_torch_node n = {.what = EMP_TORCH_CALL,
                         .target = call->name,
                         .name = name,
-                        .is_update = call->is_update};
+                        .is_update = call->is_update,
+                        .ranks = call->ranks};
     tensor        *made = NULL;
     int32_t        number;
 
@@ -633,6 +680,7 @@ emp_status emp_torch_execution_read(emp_graph_builder *builder, emp_reading *rea
     reader r = {.program = {.kind = "PyTorch execution trace", .stated_parameters = -1}};
 
     EMP_TRY(emp_execution_calls_read(&r.calls, reading->json, err));
+    find_ranks(&r.calls);
     for (int32_t i = 0; i < r.calls.count; i++) {
         r.call = i + 1;
         if (r.calls.call[i].is_taken) EMP_TRY(take_call(&r, &r.calls.call[i], err));

@@ -31,6 +31,7 @@ typedef struct {
     bool            is_taken;
     bool            is_update; /**< it lies within the step of an optimizer */
     bool            is_triton; /**< a kernel, which names no results */
+    int32_t         ranks;     /**< of a collective's group; 0: the trace does not say */
 } emp_execution_call;
 
 /** Zero-initialise; emp_execution_calls_clear() releases it, also after a failure. */

@@ -263,6 +263,33 @@ Test(execution, a_recurrent_layer_did_its_products)
                  2.0 * 7 * 4 * (2048 + 4096));
 }
 
+/* c10d's ops write what they are given. A gather writes a list of lists. */
+Test(execution, collectives_have_the_ranks_of_their_group)
+{
+    node(1, 0, "c10d::allreduce_", "[1:64] 0", "[1:64]", "c10d::allreduce_(Tensor[] x)");
+    node(2, 1, "record_param_comms", "[1:64] 33 0 1 4", "[1:64]", "");
+    node(3, 0, "c10d::allgather_", "[[2:64 3:64 4:64]] [1:64]", "[[2:64 3:64 4:64]]",
+         "c10d::allgather_(Tensor[][] outputs, Tensor[] inputs)");
+    node(4, 3, "record_param_comms", "[1:64] 34 0 1 3", "[2:64]", "");
+    node(5, 0, "c10d::_reduce_scatter_base_", "5:8 4:64", "5:8",
+         "c10d::_reduce_scatter_base_(Tensor output, Tensor input)");
+    const emp_graph          *g = finish(NULL);
+    const emp_collective_part parts[] = {{EMP_COLLECTIVE_ALL_REDUCE, 4, 4 * 64, 0},
+                                         {EMP_COLLECTIVE_ALL_GATHER, 3, 4 * 3 * 64, 0},
+                                         {EMP_COLLECTIVE_REDUCE_SCATTER, 8, 4 * 64, 0}};
+    const char *const         types[] = {"c10d.allreduce_", "c10d.allgather_",
+                                         "c10d._reduce_scatter_base_"};
+
+    cr_assert_not_null(g->collective);
+    for (int i = 0; i < 3; i++) {
+        const emp_collective_part *own = &g->collective[the_op_of(g, types[i])];
+        cr_expect_eq(own->op, parts[i].op, "%s", types[i]);
+        cr_expect_eq(own->ranks, parts[i].ranks, "%s: %d", types[i], own->ranks);
+        cr_expect_eq(own->bytes, parts[i].bytes, "%s: %lld bytes", types[i],
+                     (long long)own->bytes);
+    }
+}
+
 Test(execution, faults_are_one_sentence)
 {
     static const graph_fault faults[] = {
