@@ -15,7 +15,7 @@
  *
  * A node is the op "cpu/copy_.216" of type copy_, which a CPU has to run, or "gpu/..."; its time is
  * the one stated, of microseconds, for a CPU EMP_TRACE_CPU times a kernel's. Without is_cpu_op a
- * node is the CPU's, as for Chakra's own feeder, unless it communicates. It reads the
+ * node is the GPU's, as for Chakra's own feeder since November 2024 and for ASTRA-sim. It reads the
  * results of its data_deps; a copy of one carries comm_size bytes, else none. As in Chakra's own
  * feeder, ctrl_deps bind nothing: they say in which operator a node lies. A dependency on a node
  * that the trace does not have binds nothing either; the note counts them. So does it count nodes that
@@ -55,7 +55,7 @@ typedef struct {
     int64_t   id;
     emp_slice name;
     double    us; /* -1: not said */
-    bool      has_id, states_place, is_cpu;
+    bool      has_id, is_cpu;
     int64_t   type, comm_bytes;
     int64_t   comm_type;            /* -1: not said */
     int32_t   first_dep, dep_count; /* in deps */
@@ -94,7 +94,6 @@ static emp_status add_node(trace *t, node n, emp_error *err)
                          "node %" PRId64 " takes more than ten days, or sends a negative "
                          "number of bytes",
                          n.id);
-    if (!n.states_place) n.is_cpu = n.type < COMM_SEND_NODE;
     t->node[t->node_count++] = n;
     return EMP_OK;
 }
@@ -126,7 +125,7 @@ static emp_status read_attr(node *n, const emp_cursor *file, emp_slice bytes,
         value = field.bits;
         is_number = true;
     }
-    if (emp_slice_is(name, "is_cpu_op")) n->states_place = true, n->is_cpu = value != 0;
+    if (emp_slice_is(name, "is_cpu_op")) n->is_cpu = value != 0;
     if (emp_slice_is(name, "comm_size")) n->comm_bytes = (int64_t)value;
     if (emp_slice_is(name, "comm_type") && is_number) n->comm_type = (int64_t)value;
     return EMP_OK;
@@ -294,14 +293,12 @@ static emp_status read_json_node(trace *t, const emp_json *value, emp_error *err
 {
     const emp_json *id = emp_json_get(value, "Id"), *us = emp_json_get(value, "runtime");
     const emp_json *deps = emp_json_get(value, "data_deps");
-    const emp_json *place = emp_json_get(value, "is_cpu_op");
     node            n = {.id = emp_json_integer(id),
                          .has_id = emp_json_is(id, EMP_JSON_INTEGER),
                          .name = text_of(emp_json_get(value, "Name")),
                          .type = emp_json_integer(emp_json_get(value, "NodeType")),
                          .us = us == NULL ? -1.0 : emp_json_number(us),
-                         .states_place = place != NULL,
-                         .is_cpu = emp_json_is(place, EMP_JSON_TRUE),
+                         .is_cpu = emp_json_is(emp_json_get(value, "is_cpu_op"), EMP_JSON_TRUE),
                          .comm_bytes = emp_json_integer(emp_json_get(value, "comm_size")),
                          .comm_type = kind_of_collective(emp_json_get(value, "comm_type")),
                          .first_dep = t->dep_count};

@@ -163,19 +163,19 @@ Test(chakra, an_id_of_zero_is_left_out)
     }
 }
 
-/* ETFeederNode of Chakra starts with is_cpu_op_ = 1. */
-Test(chakra, a_node_that_does_not_say_where_it_is_is_the_cpus)
+/* ETFeederNode of Chakra starts with is_cpu_op_ = 0, and ASTRA-sim reads is_cpu_op<bool>(false). */
+Test(chakra, a_node_that_does_not_say_where_it_is_is_the_gpus)
 {
     static const node silent[] = {{1, 4, 5, -1, -1, -1, "load", 0, {0}},
-                                  {2, 4, 5, false, -1, -1, "add", 1, {1}},
+                                  {2, 4, 5, true, -1, -1, "add", 1, {1}},
                                   {3, 5, -1, -1, -1, 8, "send", 1, {2}}};
     static const char text[] = "{'workload_graph':[{'Id':1,'Name':'load','NodeType':4}]}";
     emp_graph        *g = load(silent, COUNT(silent), NULL);
 
-    cr_expect_eq(g->op[graph_find(g, "cpu/load.1")].kinds, EMP_KIND_CPU);
-    cr_expect_geq(graph_find(g, "gpu/add.2"), 0);
+    cr_expect_eq(g->op[graph_find(g, "gpu/load.1")].kinds, EMP_KIND_CPU | EMP_KIND_GPU);
+    cr_expect_eq(g->op[graph_find(g, "cpu/add.2")].kinds, EMP_KIND_CPU);
     cr_expect_geq(graph_find(g, "gpu/send.3"), 0);
-    cr_expect_geq(graph_find(load_text(text, NULL), "cpu/load.1"), 0);
+    cr_expect_geq(graph_find(load_text(text, NULL), "gpu/load.1"), 0);
 }
 
 Test(chakra, a_collective_alone_is_a_step)
