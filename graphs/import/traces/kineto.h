@@ -135,7 +135,7 @@ typedef struct {
     int32_t          edge_count, edge_capacity;
     int32_t         *parent; /**< [event] the operator around it; -1 = none */
 
-    int32_t kernel_count, copy_count;
+    int32_t kernel_count, copy_count, set_count;
     int64_t
         gpu_span_ns; /**< from the first begin to the last end on a GPU; 0 = nothing ran */
     int64_t

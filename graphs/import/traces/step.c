@@ -297,7 +297,8 @@ static void note_span(splitter *s, const emp_kineto_event *e)
 {
     if (e->begin_ns < s->first_gpu_ns) s->first_gpu_ns = e->begin_ns;
     if (e->end_ns > s->last_gpu_ns) s->last_gpu_ns = e->end_ns;
-    s->step->copy_count += e->kind != EMP_KINETO_KERNEL;
+    s->step->copy_count += e->kind == EMP_KINETO_COPY;
+    s->step->set_count += e->kind == EMP_KINETO_SET;
     s->step->kernel_count += e->kind == EMP_KINETO_KERNEL;
 }
 

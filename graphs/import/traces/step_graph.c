@@ -524,17 +524,32 @@ static void count_lanes(emp_import_devices *devices, const emp_traced_step *step
 
 static bool has_gpu_work(const emp_traced_step *step)
 {
-    return step->kernel_count + step->copy_count > 0;
+    return step->kernel_count + step->copy_count + step->set_count > 0;
 }
 
 /* A profiler that did not record GPUs leaves a trace of only the host, which looks like a step. */
 static void warn_without_kernels(emp_import_notes *notes, const emp_traced_step *step,
                                  const emp_kineto *trace)
 {
-    bool has_any = false;
+    bool    has_any = false;
+    int32_t left_out = 0;
 
     if (has_gpu_work(step)) return;
     for (int32_t i = 0; i < trace->lane_count; i++) has_any |= trace->lane[i].is_stream;
+    for (int32_t i = 0; i < trace->event_count; i++) {
+        const emp_kineto_event *e = &trace->event[i];
+        left_out += trace->lane[e->lane].is_stream && e->begin_ns >= step->begin_ns &&
+                    e->begin_ns < step->end_ns;
+    }
+    if (left_out > 0) {
+        emp_import_notes_warn(
+            notes,
+            "%d kernel%s of this step of the trace %s left out, because "
+            "no call in it has started them: its times are those of "
+            "CPU ops",
+            left_out, emp_units_plural(left_out), left_out == 1 ? "is" : "are");
+        return;
+    }
     emp_import_notes_warn(
         notes, "there are no GPU kernels in %s: its times are those of CPU ops%s",
         has_any ? "this step of the trace" : "the trace",
@@ -558,11 +573,12 @@ static void describe(emp_import_devices *devices, const emp_traced_step *step,
         emp_text_add(
             &note,
             " took %s on %.60s, %s on the host and %s from the first to the last of "
-            "%d kernel%s and %d cop%s.",
+            "%d kernel%s, %d cop%s and %d memset%s.",
             measured, gpu_name, host,
             emp_units_format_seconds((double)step->gpu_span_ns * 1e-9, gpu, sizeof gpu),
             step->kernel_count, emp_units_plural(step->kernel_count), step->copy_count,
-            step->copy_count == 1 ? "y" : "ies");
+            step->copy_count == 1 ? "y" : "ies", step->set_count,
+            emp_units_plural(step->set_count));
     else
         emp_text_add(&note, " took %s, %s on the host.", measured, host);
     if (step->unexplained_ns > 0)

@@ -151,7 +151,7 @@ Test(kineto, kernels_read_what_the_execution_trace_says)
  * a thread for the backward pass. Its own recording, without the arguments that are not read; names are cut. */
 #define SAMPLE     "tests/graphs/import/traces/samples/resnet50_h200."
 #define SAMPLE_NS  76496709.0
-#define WHAT_JOINS "641 kernels and 19 copies. 660 of these are joined"
+#define WHAT_JOINS "641 kernels, 0 copies and 19 memsets. 660 of these are joined"
 
 Test(kineto, a_step_of_pytorch_2_takes_as_long_as_it_did)
 {
@@ -265,6 +265,30 @@ Test(kineto, a_trace_without_kernels_is_a_warning)
         cr_expect_eq(graph_is_noted(&notes, "no GPU kernels"), i < 2);
         cr_expect_eq(strstr(devices.note, "GPU") == NULL, i < 2, "%s", devices.note);
         emp_import_notes_clear(&notes);
+    }
+}
+
+/* PyTorch's names of calls for Intel's GPUs and for others' (libkineto/include/ActivityType.h). The kernels of a call that
+ * is not known are counted in the warning. */
+Test(kineto, calls_of_any_vendor_start_kernels)
+{
+    static const char text[] =
+        "{'traceEvents':[" STEP(3, 0, 900) "," LAUNCH(5, 20) "," KERNEL(5, 40, 700) "]}";
+    static const char *const calls[] = {"xpu_runtime", "xpu_driver",
+                                        "privateuse1_runtime", "privateuse1_driver",
+                                        "unheard_of_runtime"};
+    emp_import_devices       devices;
+
+    for (size_t i = 0; i < COUNT(calls); i++) {
+        SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
+        const bool is_known = i + 1 < COUNT(calls);
+        scratch_write_json("step.json", graph_replace(text, "cuda_runtime", calls[i]));
+        (void)graph_load(scratch_path("step.json"), &notes, &devices);
+        cr_expect_eq(notes.warning_count, !is_known, "%s", calls[i]);
+        cr_expect_eq(graph_is_noted(&notes, "1 kernel of this step of the trace is left"),
+                     !is_known, "%s", calls[i]);
+        cr_expect_eq(strstr(devices.note, "1 kernel, 0 copies and 0 memsets") != NULL,
+                     is_known, "%s", devices.note);
     }
 }
 
