@@ -71,8 +71,8 @@ static void add_candidate(outcome *o, int32_t placeholder)
     if (o->count < CANDIDATES_MAX) o->candidate[o->count++] = placeholder;
 }
 
-/* From a result back through ops by element to placeholders of its shape. For an op of lists only the tensors
- * at the place of its result matter. */
+/* From a result back through ops by element to placeholders of its shape, but for those that the file calls inputs. For
+ * an op of lists only the tensors at the place of its result matter. */
 static void walk_back(finder *f, outcome *o, int32_t number)
 {
     const emp_torch_program *p = f->calls->program;
@@ -84,7 +84,7 @@ static void walk_back(finder *f, outcome *o, int32_t number)
     while (top > 0 && steps++ < WALK_MAX) {
         int32_t node = stack[--top], source = node;
         if (is_placeholder(p, node)) {
-            add_candidate(o, node);
+            if (p->node[node].role != EMP_TORCH_INPUT) add_candidate(o, node);
             continue;
         }
         if (p->node[node].what != EMP_TORCH_CALL || !works_by_element(f->calls, node))
