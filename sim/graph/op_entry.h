@@ -127,7 +127,7 @@ emp_op_charge emp_op_cost_free_, emp_op_cost_host, emp_op_cost_elementwise,
 emp_op_charge emp_op_cost_product, emp_op_cost_biased_product, emp_op_cost_convolution,
     emp_op_cost_convolution_grad, emp_op_cost_window, emp_op_cost_sdpa,
     emp_op_cost_sdpa_grad, emp_op_cost_rnn, emp_op_cost_normalize, emp_op_cost_gathered,
-    emp_op_cost_bag, emp_op_cost_write_rows, emp_op_cost_list;
+    emp_op_cost_bag, emp_op_cost_write_rows, emp_op_cost_copied, emp_op_cost_list;
 
 /** Eigen's cost of moving one byte to or from memory, in CPU cycles (TensorCostModel). */
 #define EMP_CYCLES_PER_BYTE (11.0 / 64.0)

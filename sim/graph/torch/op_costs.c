@@ -321,6 +321,13 @@ EMP_COST(write_rows)
     cost->kernels = copied > 0 ? 2 : 1;
 }
 
+/* (destination, source, ...): the destination is only written; a source that is a number is no input. */
+EMP_COST(copied)
+{
+    emp_op_cost_movement(op, cost);
+    cost->bytes_read = op->input_count > 1 ? emp_info_bytes(&op->input[1]) : 0;
+}
+
 /* ---- lists of tensors ---- */
 
 /* Tensors that one kernel takes of each list, by the number of lists: MultiTensorApply.cuh. */
@@ -333,7 +340,7 @@ static int32_t tensors_of_kernel(int32_t lists)
 }
 
 /* The lists follow one another, attrs.list_count tensors each. The bytes written in place are the size of
- * the first list, as often as the type's rates say. */
+ * the first list, as often as the type's rates say; with no reads in the rates it is only written. */
 EMP_COST(list)
 {
     int32_t tensors = op->attrs->list_count > 0 && op->attrs->list_count < op->input_count
@@ -350,5 +357,6 @@ EMP_COST(list)
         written = emp_add_saturating(written, bytes);
     emp_view_cost(op, EMP_OP_OPTIMIZER, (double)elements, cost);
     if (cost->bytes_written < written) cost->bytes_written = written;
+    if (op->type->rates.reads == 0) cost->bytes_read -= bytes;
     cost->kernels = (tensors + batch - 1) / batch;
 }

@@ -156,8 +156,9 @@ static const family families[] = {
      "dropout native_dropout alpha_dropout feature_dropout feature_alpha_dropout _fused_dropout rrelu_with_noise"},
 
     /* ---- data moved ---- */
+    {{"copy", .kinds = ANY, TAKES(1), WORK(MOVE, copied)}, "copy"},
     {{"clone", .kinds = ANY, TAKES(1), WORK(MOVE, movement)},
-     "clone contiguous copy _copy_from cat concat concatenate stack _stack hstack vstack dstack column_stack row_stack "
+     "clone contiguous _copy_from cat concat concatenate stack _stack hstack vstack dstack column_stack row_stack "
      "block_diag cartesian_prod combinations flip fliplr flipud roll rot90 repeat tile repeat_interleave pad constant_pad_nd "
      "reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d replication_pad3d _pad_circular "
      "_pad_enum reflection_pad1d_backward reflection_pad2d_backward reflection_pad3d_backward replication_pad1d_backward "
@@ -287,9 +288,11 @@ static const family families[] = {
 
     /* ---- lists of tensors, optimizers ---- */
     {{"_foreach_add", FLAGS(EMP_OP_TAKES_LISTS), .kinds = ANY, TAKES(1), PASSES(1, 1, 0, 1, 1), WORK(ELEMENTWISE, list)},
-     "_foreach_add _foreach_sub _foreach_mul _foreach_neg _foreach_abs _foreach_copy _foreach_zero _foreach_maximum "
+     "_foreach_add _foreach_sub _foreach_mul _foreach_neg _foreach_abs _foreach_maximum "
      "_foreach_minimum _foreach_clamp_min _foreach_clamp_max _foreach_sign _foreach_ceil _foreach_floor _foreach_round "
      "_foreach_trunc _foreach_frac _foreach_max _foreach_clone"},
+    {{"_foreach_copy", FLAGS(EMP_OP_TAKES_LISTS), .kinds = ANY, TAKES(1), PASSES(0, 1, 0, 0, 1), WORK(MOVE, list)},
+     "_foreach_copy _foreach_zero"},
     {{"_foreach_lerp", FLAGS(EMP_OP_TAKES_LISTS), .kinds = ANY, TAKES(1), PASSES(3, 3, 0, 1, 1), WORK(ELEMENTWISE, list)}, "_foreach_lerp _foreach_addcmul"},
     {{"_foreach_div", FLAGS(EMP_OP_TAKES_LISTS), .kinds = ANY, TAKES(1), PASSES(1, 14, 0, 1, 1), WORK(ELEMENTWISE, list)},
      "_foreach_div _foreach_sqrt _foreach_rsqrt _foreach_reciprocal"},

@@ -422,6 +422,61 @@ Test(fx, a_batch_that_comes_first_is_no_sequence)
     }
 }
 
+#define INPUT(name, shape, dtype)                                                     \
+    "{'name':'" name "','op':'placeholder','role':'input','outputs':[{'shape':" shape \
+    ",'dtype':'" dtype "'}]},"
+#define CALL(name, target, arguments, shape, dtype)                                    \
+    "{'name':'" name "','op':'call_function','target':'" target "','args':[" arguments \
+    "],'outputs':[{'shape':" shape ",'dtype':'" dtype "'}]},"
+
+static emp_graph *load_nodes(const char *nodes, const char *results)
+{
+    char text[4096];
+
+    snprintf(text, sizeof text, HEAD "%s{'name':'o','op':'output','args':[%s]}]}", nodes,
+             results);
+    scratch_write_json("graph.json", text);
+    return graph_keep(graph_import(scratch_path("graph.json"), NULL, &devices));
+}
+
+/* A copy reads the source as it is, and nothing of what it overwrites. */
+Test(fx, a_copy_reads_its_source_alone)
+{
+    const char *const wide = INPUT("d", "[100]", "bfloat16") INPUT("s", "[100]",
+                                                                   "float32")
+        CALL("m", "aten.copy_.default", "{'node':'d'},{'node':'s'}", "[100]", "bfloat16");
+    const char *const broadcast = INPUT("d", "[100]", "bfloat16") INPUT("s", "[]",
+                                                                        "float32")
+        CALL("m", "aten.copy_.default", "{'node':'d'},{'node':'s'}", "[100]", "bfloat16");
+    const char *const list =
+        INPUT("d", "[100]", "bfloat16") INPUT("s", "[100]", "float32")
+            CALL("m", "aten._foreach_copy_.default", "[{'node':'d'}],[{'node':'s'}]",
+                 "[100]", "bfloat16");
+    const char *const texts[] = {wide, broadcast, list};
+    const int64_t     reads[] = {400, 4, 400};
+
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        emp_graph         *g = load_nodes(texts[i], "{'node':'m'}");
+        const emp_op_cost *cost = g->op[graph_find(g, "m")].cost;
+        cr_expect_eq(cost->bytes_read, reads[i], "case %zu: %lld", i,
+                     (long long)cost->bytes_read);
+        cr_expect_eq(cost->bytes_written, 200, "case %zu", i);
+    }
+}
+
+/* What the file calls an input is none that a result of its shape overwrites. */
+Test(fx, results_of_a_forward_pass_are_no_new_values_of_its_inputs)
+{
+    emp_graph *g = load_nodes(
+        INPUT("x", "[4,8]", "float32") INPUT("z", "[4,8]", "float32")
+            CALL("a", "aten.neg.default", "{'node':'x'}", "[4,8]", "float32")
+                CALL("b", "aten.neg.default", "{'node':'z'}", "[4,8]", "float32"),
+        "{'node':'a'},{'node':'b'}");
+
+    cr_expect_not(graph_is_bound(g, "a", "x") || graph_is_bound(g, "b", "z"));
+    cr_expect_eq(g->tensor[g->output_offset[graph_find(g, "a")]].bytes, 4 * 8 * 4);
+}
+
 /* The statistics of a batch are summed first; statistics that are there are used in one pass. */
 Test(fx, a_norm_of_batches_reads_its_input_once_outside_of_training)
 {
