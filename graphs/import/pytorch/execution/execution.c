@@ -2,7 +2,7 @@
 /* PyTorch's execution traces (ET) by themselves: operators with shapes and tensors, without times, as a graph whose
  * times the cost model predicts. graphs/import/traces/step_graph.h has the format.
  *
- * The whole trace is one step. Its operators run in the order of their ids (hierarchy.h says which). A tensor is known by its id and
+ * The whole trace is one step, or of several steps of the profiler the middle one. Its operators run in the order of their ids (hierarchy.h says which). A tensor is known by its id and
  * its storage:
  *
  * - A call that writes a storage that it reads works in place. A call that writes another one has allocated it anew.
@@ -681,6 +681,10 @@ emp_status emp_torch_execution_read(emp_graph_builder *builder, emp_reading *rea
 
     EMP_TRY(emp_execution_calls_read(&r.calls, reading->json, err));
     find_ranks(&r.calls);
+    if (r.calls.step != NULL)
+        emp_import_notes_assume(
+            reading->notes, "of the trace's %d steps of the profiler the step is %.40s",
+            r.calls.step_count, r.calls.step);
     for (int32_t i = 0; i < r.calls.count; i++) {
         r.call = i + 1;
         if (r.calls.call[i].is_taken) EMP_TRY(take_call(&r, &r.calls.call[i], err));

@@ -182,6 +182,31 @@ static void take(finder *f, emp_execution_calls *calls)
     }
 }
 
+static bool is_step(const emp_execution_call *call)
+{
+    static const char step[] = "ProfilerStep#";
+
+    return strncmp(call->name, step, sizeof step - 1) == 0;
+}
+
+/* Leaves the calls to the middle one of several steps. */
+static void take_one_step(emp_execution_calls *calls)
+{
+    int32_t step = -1;
+
+    for (int32_t i = 0; i < calls->count; i++)
+        calls->step_count += is_step(&calls->call[i]);
+    if (calls->step_count < 2) return;
+    for (int32_t i = 0; i < calls->count; i++) {
+        emp_execution_call *call = &calls->call[i];
+        step += is_step(call);
+        if (step != calls->step_count / 2)
+            call->is_taken = false;
+        else if (is_step(call))
+            calls->step = call->name;
+    }
+}
+
 emp_status emp_execution_calls_read(emp_execution_calls *out, const emp_json *root,
                                     emp_error *err)
 {
@@ -196,6 +221,7 @@ emp_status emp_execution_calls_read(emp_execution_calls *out, const emp_json *ro
     EMP_TRY(EMP_ALLOC(f.is_done, (size_t)out->count));
     EMP_TRY(find_deeds(&f, out, err));
     take(&f, out);
+    take_one_step(out);
 
 cleanup:
     emp_strmap_clear(&f.deed_of_name);

@@ -15,6 +15,7 @@
  * - An operator in place, "aten::mul_", stands for the "aten::mul" within it, which does not say what it writes.
  * - An unknown operator with a schema and without such an operator within it did its work, too.
  * - An allocation is taken unless it lies within an operator that is taken.
+ * - Of several steps of the profiler ("ProfilerStep#4") the middle one is taken: what began in it, on whatever thread.
  */
 #ifndef EMP_GRAPHS_IMPORT_PYTORCH_EXECUTION_HIERARCHY_H
 #define EMP_GRAPHS_IMPORT_PYTORCH_EXECUTION_HIERARCHY_H
@@ -38,6 +39,8 @@ typedef struct {
 typedef struct {
     emp_execution_call *call; /**< by id, which is the order in which they began */
     int32_t             count;
+    const char         *step; /**< the step of the profiler that is taken; NULL: all */
+    int32_t             step_count; /**< of the profiler */
 } emp_execution_calls;
 
 /** Reads both schemas. O(size + n log n + names of the op table).
