@@ -95,9 +95,9 @@ void emp_kineto_clear(emp_kineto *trace);
  *    for it: its thread goes on from that end.
  *  - Another thread begins when the main one reaches that time. If the main one does nothing
  *    meanwhile, it waits for the other.
- *  - The host runs ahead of the GPUs. The step starts when the first stream is free for it and has
- *    been given something. The host's work until then is moved to the end, for the step after.
- *    Work of the step before on other streams at that time is a wait.
+ *  - The host runs ahead of the GPUs. The step starts when its main stream, the one with the most kernels and copies, is
+ *    free for it and has been given something. The work of the host and of other streams until then is moved to the end,
+ *    for the step after. Work of the step before on other streams at that time is a wait.
  *
  * So the time of a step is that from one to the next when it is repeated. All else waits for what
  * came before it in the trace, so there is no cycle.
@@ -139,7 +139,7 @@ typedef struct {
     int64_t
         gpu_span_ns; /**< from the first begin to the last end on a GPU; 0 = nothing ran */
     int64_t
-        measured_ns; /**< on the host, or from its start to the last end on a GPU: the longer */
+            measured_ns; /**< on the host, or from its start to the last end on its main stream: the longer */
     int64_t unexplained_ns; /**< all waits together */
 } emp_traced_step;
 

@@ -28,7 +28,8 @@ typedef struct {
     int32_t waits_for;            /* lane; -1 = none */
     int32_t pending[PENDING_MAX]; /* nodes that its next piece waits for */
     int32_t pending_count;
-    int64_t busy_until_ns; /* of a thread: end of its operators and calls so far */
+    int64_t busy_until_ns;  /* of a thread: end of its operators and calls so far */
+    int32_t activity_count; /* of a stream: kernels, copies and memsets of the step */
 } step_lane;
 
 typedef struct {
@@ -40,7 +41,9 @@ typedef struct {
     int32_t           moment_count;
     int32_t          *node_of; /* [event] of what runs on GPUs; -1 = none */
     int64_t           first_gpu_ns, last_gpu_ns;
-    int64_t start_ns;      /* the first stream is free, and has been given something */
+    int32_t           main_stream;  /* lane with the most activities; -1 = none */
+    int64_t           last_main_ns; /* the end of the last one there */
+    int64_t start_ns;      /* the main stream is free, and has been given something */
     int64_t usual_call_ns; /* median of the calls that start something */
     bool    has_activities;
 } splitter;
@@ -297,6 +300,8 @@ static void note_span(splitter *s, const emp_kineto_event *e)
 {
     if (e->begin_ns < s->first_gpu_ns) s->first_gpu_ns = e->begin_ns;
     if (e->end_ns > s->last_gpu_ns) s->last_gpu_ns = e->end_ns;
+    if (e->lane == s->main_stream && e->end_ns > s->last_main_ns)
+        s->last_main_ns = e->end_ns;
     s->step->copy_count += e->kind == EMP_KINETO_COPY;
     s->step->set_count += e->kind == EMP_KINETO_SET;
     s->step->kernel_count += e->kind == EMP_KINETO_KERNEL;
@@ -473,42 +478,54 @@ static emp_status splitter_at_call(splitter *s, const step_moment *m, emp_error 
                            s->node_of[awaited], err);
 }
 
-/* When a step starts, and what the host has done before. */
+/* When a step starts, and what the host and other streams have done before. */
 
-/* When the first stream is free for what a call starts, and the call is done with it. */
-static int64_t free_at(const splitter *s, const int32_t *started, int32_t count,
-                       int64_t issued_ns)
+static bool starts_in_step(const splitter *s, int32_t activity)
 {
-    int64_t first_ns = INT64_MAX;
+    int32_t call = s->activities.call_of[activity];
 
-    for (int32_t i = 0; i < count; i++) {
-        int32_t before = s->activities.before[started[i]];
-        int64_t end_ns = before < 0 ? 0 : s->trace->event[before].end_ns;
-        if (end_ns < first_ns) first_ns = end_ns;
+    return call >= 0 && splitter_is_in(s, &s->trace->event[call]);
+}
+
+/* Streams of copies ahead and of collectives have few activities, if long ones. */
+static void find_main_stream(splitter *s)
+{
+    s->main_stream = -1;
+    for (int32_t i = 0; i < s->activities.activity_count; i++) {
+        int32_t activity = s->activities.activity[i];
+        if (starts_in_step(s, activity))
+            s->lane[s->trace->event[activity].lane].activity_count++;
     }
-    return first_ns > issued_ns ? first_ns : issued_ns;
+    for (int32_t i = 0, most = 0; i < s->trace->lane_count; i++) {
+        if (s->lane[i].activity_count <= most) continue;
+        most = s->lane[i].activity_count;
+        s->main_stream = i;
+    }
 }
 
 /* Finds when the step starts. */
 static void splitter_find_start(splitter *s)
 {
-    s->start_ns = INT64_MAX;
-    for (int32_t call = 0; call < s->trace->event_count; call++) {
-        int32_t count;
-        if (!splitter_is_in(s, &s->trace->event[call])) continue;
-        const int32_t *started = emp_activities_of(&s->activities, call, &count);
-        if (count == 0) continue;
-        int64_t free_ns = free_at(s, started, count, splitter_issue_end(s, call));
+    find_main_stream(s);
+    s->start_ns = s->main_stream < 0 ? s->step->begin_ns : INT64_MAX;
+    for (int32_t i = 0; i < s->activities.activity_count; i++) {
+        int32_t activity = s->activities.activity[i];
+        int32_t before = s->activities.before[activity];
+        if (s->trace->event[activity].lane != s->main_stream ||
+            !starts_in_step(s, activity))
+            continue;
+        int64_t free_ns = splitter_issue_end(s, s->activities.call_of[activity]);
+        if (before >= 0 && s->trace->event[before].end_ns > free_ns)
+            free_ns = s->trace->event[before].end_ns;
         if (free_ns < s->start_ns) s->start_ns = free_ns;
     }
-    if (s->start_ns == INT64_MAX) s->start_ns = s->step->begin_ns;
 }
 
 /* ---- the nodes before the start, at the end ---- */
 
 static bool is_ahead(const splitter *s, const emp_traced_node *node)
 {
-    return node->kind == EMP_TRACED_HOST && node->end_ns <= s->start_ns;
+    return node->lane != s->main_stream && node->end_ns <= s->start_ns;
 }
 
 /* [node] its new number: those that stay come first. Returns how many these are. */
@@ -523,7 +540,7 @@ static int32_t renumber(int32_t *number, const splitter *s)
     return stay;
 }
 
-/* The host's work done ahead binds nothing: it was done when the step started. */
+/* Work done ahead binds nothing: it was done when the step started. */
 static void move_edges(emp_traced_step *step, const int32_t *number, int32_t stay)
 {
     int32_t kept = 0;
@@ -551,7 +568,7 @@ static emp_status follow(splitter *s, const bool *has_cause, int32_t stay, emp_e
     return EMP_OK;
 }
 
-/* Moves what the host did before that to the end. */
+/* Moves what the host and other streams did before that to the end. */
 static emp_status splitter_run_ahead(splitter *s, emp_error *err)
 {
     emp_status       st = EMP_OK;
@@ -657,8 +674,8 @@ static void measure(splitter *s)
     emp_traced_step *step = s->step;
 
     step->measured_ns = step->end_ns - step->begin_ns;
-    if (s->last_gpu_ns - s->start_ns > step->measured_ns)
-        step->measured_ns = s->last_gpu_ns - s->start_ns;
+    if (s->last_main_ns - s->start_ns > step->measured_ns)
+        step->measured_ns = s->last_main_ns - s->start_ns;
     if (s->last_gpu_ns > 0) step->gpu_span_ns = s->last_gpu_ns - s->first_gpu_ns;
 }
 

@@ -115,6 +115,37 @@ Test(kineto, a_stream_that_is_busy_lets_the_host_run_ahead)
     cr_expect_eq(as_it_ran_ns(g, &devices), 500000, "the host's time");
 }
 
+/* Stream 8 fetches data while stream 7 has the step before until 1250 us: neither part of the step's time, nor a wait. */
+Test(kineto, a_step_lasts_from_one_to_the_next_on_its_main_stream)
+{
+    static const char side[] =
+        EVENT("kernel", "fetch", 1060, 50,
+              "'pid':0,'tid':8,'args':{'device':0,'stream':8,'correlation':10}");
+    static const char *const events[] = {STEP(3, 1000, 500),
+                                         LAUNCH(9, 900),
+                                         KERNEL(9, 950, 300),
+                                         LAUNCH(10, 1040),
+                                         side,
+                                         LAUNCH(11, 1100),
+                                         KERNEL(11, 1250, 300),
+                                         LAUNCH(12, 1200),
+                                         KERNEL(12, 1550, 300),
+                                         LAUNCH(13, 1300),
+                                         KERNEL(13, 1850, 300)};
+    char                     text[TEXT_BYTES] = "{'traceEvents':[";
+    emp_import_devices       devices;
+
+    for (size_t i = 0; i < COUNT(events); i++)
+        strcat(strcat(text, events[i]), i + 1 < COUNT(events) ? "," : "]}");
+    scratch_write_json("side.json", text);
+    emp_graph *g = graph_load(scratch_path("side.json"), NULL, &devices);
+    cr_expect_eq(as_it_ran_ns(g, &devices), 900000);
+    cr_expect_not_null(strstr(devices.note, "took 900 us"), "%s", devices.note);
+    cr_expect_null(strstr(devices.note, "Waits"), "%s", devices.note);
+    cr_expect_eq(graph_count_type(g, "Wait"), 0);
+    cr_expect_eq(devices.gpu_count, 2);
+}
+
 static const char execution[] =
     "{'schema': '1.1.0-chakra.0.0.4', 'nodes': [ {'id': 5, 'name': 'aten::addmm', "
     "'ctrl_deps': 4,  'inputs': {'values': [[1, 10, 0, 8, 4, 'cuda:0'], 3]},  "
