@@ -180,6 +180,19 @@ bool emp_torch_writes(const emp_torch_calls *calls, int32_t node, int32_t argume
            argument >= 2 && argument <= 4;
 }
 
+const emp_torch_value *emp_torch_out(const emp_torch_calls *calls, int32_t node)
+{
+    const emp_torch_node *n = &calls->program->node[node];
+
+    if (calls->op_of[node] == NULL || !calls->op_of[node]->is_out) return NULL;
+    for (int32_t i = 0; i < n->count; i++) {
+        const emp_torch_value *v = &calls->program->value[n->first + i];
+        if (v->kind == EMP_TORCH_TENSOR && v->key != NULL && strcmp(v->key, "out") == 0)
+            return v;
+    }
+    return NULL;
+}
+
 const emp_tensor_info *emp_torch_tensor(const emp_torch_calls *calls,
                                         const emp_torch_value *tensor)
 {
@@ -385,6 +398,14 @@ static bool hands_on_memory(const emp_torch_calls *c, int32_t node)
     return op->is_view || (op->is_in_place && !op->is_list);
 }
 
+/* Whether an "out" overload writes memory that is kept from step to step. */
+static bool writes_kept(const emp_torch_calls *c, const emp_torch_value *out)
+{
+    if (out == NULL) return false;
+    const emp_torch_node *owner = &c->program->node[c->owner[out->node]];
+    return owner->what == EMP_TORCH_PLACEHOLDER && owner->role != EMP_TORCH_INPUT;
+}
+
 static void find_owners(emp_torch_calls *c)
 {
     const emp_torch_program *p = c->program;
@@ -397,6 +418,8 @@ static void find_owners(emp_torch_calls *c)
         emp_torch_walk         at = {0};
         const emp_torch_value *v = emp_torch_next_tensor(p, n, &at);
         if (v != NULL && hands_on_memory(c, i)) c->owner[i] = c->owner[v->node];
+        if (writes_kept(c, emp_torch_out(c, i)))
+            c->owner[i] = c->owner[emp_torch_out(c, i)->node];
         for (; v != NULL; v = emp_torch_next_tensor(p, n, &at))
             c->last_reader[c->owner[v->node]] = i;
     }

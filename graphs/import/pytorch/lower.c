@@ -175,10 +175,11 @@ static emp_port port_of(const lowering *l, int32_t node, int32_t result)
 
 /* Walks what one op of a node reads. */
 typedef struct {
-    const emp_torch_node *node; /* whose arguments they are */
-    emp_torch_walk        at;
-    int32_t               piece, pieces;
-    bool                  is_first_only, is_done;
+    const emp_torch_node  *node; /* whose arguments they are */
+    emp_torch_walk         at;
+    int32_t                piece, pieces;
+    bool                   is_first_only, is_done;
+    const emp_torch_value *out; /* only written */
 } reads;
 
 static reads reads_of(const lowering *l, int32_t node, int32_t piece)
@@ -190,6 +191,7 @@ static reads reads_of(const lowering *l, int32_t node, int32_t piece)
     return (reads){.node = &l->p->node[from >= 0 ? from : node],
                    .piece = piece,
                    .pieces = l->pieces[node],
+                   .out = emp_torch_out(l->calls, node),
                    .is_first_only = is_taken,
                    .is_done = l->p->node[node].what != EMP_TORCH_CALL};
 }
@@ -198,8 +200,9 @@ static const emp_torch_value *next_read(const lowering *l, reads *r)
 {
     const emp_torch_value *v = NULL;
 
-    if (!r->is_done)
-        v = emp_torch_next_of_piece(l->p, r->node, &r->at, r->piece, r->pieces);
+    if (r->is_done) return NULL;
+    do v = emp_torch_next_of_piece(l->p, r->node, &r->at, r->piece, r->pieces);
+    while (v != NULL && v == r->out);
     r->is_done = v == NULL || r->is_first_only;
     return v;
 }
@@ -238,6 +241,14 @@ static bool is_buffer_of_norm(const lowering *l, int32_t node, const emp_torch_v
            l->p->node[l->calls->owner[v->node]].role == EMP_TORCH_BUFFER;
 }
 
+/* Whether an "out" overload writes the memory of a placeholder. */
+static bool writes_out(const lowering *l, int32_t node)
+{
+    int32_t owner = l->calls->owner[node];
+
+    return owner != node && l->first[owner] >= 0 && emp_torch_out(l->calls, node) != NULL;
+}
+
 /* An op in place is where its buffer is; what follows from an optimizer's state is where that is. */
 static void bind_piece(lowering *l, int32_t node, int32_t piece)
 {
@@ -246,6 +257,7 @@ static void bind_piece(lowering *l, int32_t node, int32_t piece)
     reads                  r = reads_of(l, node, piece);
     const emp_torch_value *v;
 
+    if (writes_out(l, node)) join(l, op, l->first[l->calls->owner[node]]);
     while ((v = next_read(l, &r)) != NULL) {
         int32_t   owner = l->calls->owner[v->node];
         emp_op_id from = port_of(l, v->node, v->result).op;
@@ -371,7 +383,7 @@ static emp_status state_outputs(lowering *l, int32_t node, int32_t piece, emp_op
         one = n->result[0];
         made = &one;
     }
-    one.is_ref = is_kept || l->is_new[op];
+    one.is_ref = is_kept || l->is_new[op] || writes_out(l, node);
     return emp_graph_builder_state_outputs(l->builder, op, made, count, err);
 }
 
@@ -415,7 +427,10 @@ static emp_status connect_piece(lowering *l, order_of_buffers *order, int32_t no
     while ((v = next_read(l, &r)) != NULL)
         if (emp_torch_writes(l->calls, node, r.at.argument))
             EMP_CHECK(order_write(order, l->calls->owner[v->node], op, err));
-    return EMP_OK;
+    if (!writes_out(l, node)) return EMP_OK;
+    int32_t owner = l->calls->owner[node];
+    EMP_CHECK(emp_graph_builder_add_control(l->builder, l->first[owner], op, err));
+    return order_write(order, owner, op, err);
 }
 
 /* The node of an update is the one that the step gives back: the op may stand before it. */
@@ -444,6 +459,8 @@ static void mark_targets(lowering *l)
                 is_marked = is_marked || op >= 0;
             }
         }
+        if (writes_out(l, i)) emp_graph_builder_set_target(l->builder, l->first[i]);
+        is_marked = is_marked || writes_out(l, i);
         for (int32_t k = 0; k < l->pieces[i]; k++) {
             r = reads_of(l, i, k);
             while ((v = next_read(l, &r)) != NULL) {

@@ -4,7 +4,8 @@
  * - An element of a tuple is an edge; an element of a tuple of views is a view.
  * - A call on lists, such as a fused optimizer, is an op for each tensor, as they may lie on several devices.
  * - An op in place has its operand's buffer and device. Control edges keep the order of the buffer's reads
- *   before and after it.
+ *   before and after it. So has an "out" overload, if the tensor called out is a placeholder that is kept; else the op
+ *   makes that tensor.
  * - The op that makes the new value of a parameter or state writes it in place, if nothing reads the old
  *   one later. An optimizer's ops and states are where their parameter is.
  * - A step runs what it gives back and what it writes in place.
@@ -103,6 +104,9 @@ int32_t emp_torch_list_count(const emp_torch_calls *calls, int32_t node);
 
 /** Whether a call writes the tensors of that argument, in their place. */
 bool emp_torch_writes(const emp_torch_calls *calls, int32_t node, int32_t argument);
+
+/** The tensor called out that an "out" overload writes and does not read; NULL: there is none. */
+const emp_torch_value *emp_torch_out(const emp_torch_calls *calls, int32_t node);
 
 /** A tensor; NULL: the file does not say. */
 const emp_tensor_info *emp_torch_tensor(const emp_torch_calls *calls,

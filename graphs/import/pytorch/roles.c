@@ -292,6 +292,7 @@ static void find_written(finder *f)
     for (int32_t i = 0; i < p->node_count; i++) {
         emp_torch_walk         at = {0};
         const emp_torch_value *v;
+        if ((v = emp_torch_out(c, i)) != NULL) f->is_written[c->owner[v->node]] = true;
         if (c->op_of[i] == NULL || !c->op_of[i]->is_in_place) continue;
         while ((v = emp_torch_next_tensor(p, &p->node[i], &at)) != NULL)
             if (emp_torch_writes(c, i, at.argument))

@@ -464,6 +464,40 @@ Test(fx, a_copy_reads_its_source_alone)
     }
 }
 
+/* An "out" overload does not read what it writes: a buffer in its place, or memory that was only allocated. */
+Test(fx, an_out_overload_writes_the_operand_called_out)
+{
+    emp_graph *g = load_nodes(
+        INPUT(
+            "x", "[4,8]",
+            "float32") "{'name':'w','op':'placeholder','role':'buffer','outputs':[{'"
+                       "shape':[4,8],"
+                       "'dtype':'float32'}]}," CALL(
+                           "early", "aten.exp.default", "{'node':'w'}", "[4,8]",
+                           "float32") CALL("e", "aten.empty.memory_format", "[4,8]",
+                                           "[4,8]", "float32")
+                           CALL("a", "aten.neg.out",
+                                "{'node':'x'}],'kwargs':{'out':{'node':'w'}},'more':[",
+                                "[4,8]", "float32")
+                               CALL(
+                                   "b", "aten.neg.out",
+                                   "{'node':'x'}],'kwargs':{'out':{'node':'e'}},'more':[",
+                                   "[4,8]", "float32")
+                                   CALL("y", "aten.add.Tensor",
+                                        "{'node':'a'},{'node':'b'}", "[4,8]", "float32"),
+        "{'node':'y'},{'node':'early'}");
+    const emp_op_id a = graph_find(g, "a"), b = graph_find(g, "b");
+
+    cr_expect_eq(g->op[a].cost->bytes_read, 4 * 8 * 4);
+    cr_expect_eq(g->op[b].cost->bytes_read, 4 * 8 * 4);
+    cr_expect_eq(g->tensor[g->output_offset[a]].bytes, 0, "in place");
+    cr_expect_eq(g->tensor[g->output_offset[b]].bytes, 4 * 8 * 4);
+    cr_expect(graph_is_bound(g, "a", "w"));
+    cr_expect_not(graph_is_bound(g, "b", "w"));
+    graph_expect_waits(g, "a<early a<w");
+    graph_expect_reads(g, "y<a y<b a<!w b<!e");
+}
+
 /* What the file calls an input is none that a result of its shape overwrites. */
 Test(fx, results_of_a_forward_pass_are_no_new_values_of_its_inputs)
 {
