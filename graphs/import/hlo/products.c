@@ -157,22 +157,40 @@ static double labelled(const emp_tensor_info *info, emp_slice labels, char lette
     return (double)info->shape.dim[at - labels.data];
 }
 
-double emp_hlo_window_product(emp_slice window, const char *key)
+enum { WINDOW_DIMS_MAX = 8 };
+
+/* The numbers of "stride=2x2" in "size=3x3 stride=2x2", and how many they are; behind them are ones. */
+static int read_window(emp_slice window, const char *key, double number[WINDOW_DIMS_MAX])
 {
     const char  *at = window.data, *end = at + window.size;
     const size_t size = strlen(key);
-    double       product = 1.0, own = 0.0;
+    double       own = 0.0;
+    int          count = 0;
 
+    for (int d = 0; d < WINDOW_DIMS_MAX; d++) number[d] = 1.0;
     while (at < end &&
            ((size_t)(end - at) <= size || memcmp(at, key, size) != 0 || at[size] != '='))
         at++;
-    if (at == end) return 1.0;
-    for (at += size + 1; at < end && *at != ' '; at++) {
-        bool is_digit = *at >= '0' && *at <= '9';
-        if (!is_digit) product *= own;
-        own = is_digit ? fmin(10.0 * own + (*at - '0'), 1e9) : 0.0;
+    if (at == end) return 0;
+    for (at += size + 1; at <= end && count < WINDOW_DIMS_MAX; at++) {
+        if (at < end && *at >= '0' && *at <= '9') {
+            own = fmin(10.0 * own + (*at - '0'), 1e9);
+            continue;
+        }
+        number[count++] = fmax(1.0, own);
+        own = 0.0;
+        if (at == end || *at == ' ') break;
     }
-    return fmax(1.0, product * own);
+    return count;
+}
+
+double emp_hlo_window_product(emp_slice window, const char *key)
+{
+    double number[WINDOW_DIMS_MAX], product = 1.0;
+    int    count = read_window(window, key, number);
+
+    for (int d = 0; d < count; d++) product *= number[d];
+    return product;
 }
 
 static emp_conv_window window_of(emp_slice window, double taps)
@@ -186,8 +204,52 @@ static emp_conv_window window_of(emp_slice window, double taps)
     return is_3x3 && steps == 1.0 ? EMP_CONV_WINOGRAD : EMP_CONV_WIDE;
 }
 
-/* Each element of y sums the input channels of its group under the window: 2 |y| |filter| / o, less the
- * zeros that a dilated input has between its elements. */
+/* A convolution as a product: of pixels and columns of filters, a sum over channels and taps. */
+typedef struct {
+    double pixels, columns, taps, batch;
+    double holes; /* zeros that a dilated input has between its elements, per element */
+    bool   has_window; /* an input counts at several taps */
+} conv_size;
+
+/* A spatial dim. Compilers for TPUs spell products of tensors as convolutions, most of whose windows are padding:
+ * one element meets one tap at each position, one position sums over all taps, or position n of the result reads position n. */
+static void add_dim(conv_size *s, double in, double taps, double out, double stride,
+                    double dilate)
+{
+    if (in == 1.0) {
+        s->pixels /= out;
+        s->taps /= taps;
+        s->columns *= fmin(taps, out);
+    } else if (out == 1.0) {
+        s->taps *= fmin(1.0, in / taps);
+    } else if (in == taps && out == taps && dilate == taps && stride + 1.0 == taps) {
+        s->pixels /= out;
+        s->taps /= taps;
+        s->batch *= out;
+    } else {
+        s->holes *= dilate;
+        s->has_window = true;
+    }
+}
+
+static void add_dims(conv_size *s, const emp_tensor_info *info[3],
+                     const conv_labels *labels, emp_slice window)
+{
+    double stride[WINDOW_DIMS_MAX], dilate[WINDOW_DIMS_MAX];
+
+    (void)read_window(window, "stride", stride);
+    (void)read_window(window, "lhs_dilate", dilate);
+    for (int d = 0; d + 2 < (int)labels->filter.size && d < WINDOW_DIMS_MAX; d++) {
+        const char letter = (char)('0' + d);
+        double     in = labelled(info[0], labels->x, letter);
+        double     taps = labelled(info[1], labels->filter, letter);
+        double     out = labelled(info[2], labels->y, letter);
+        if (in >= 1.0 && taps >= 1.0 && out >= 1.0)
+            add_dim(s, in, taps, out, stride[d], dilate[d]);
+    }
+}
+
+/* Each element of y sums the input channels of its group under the window: 2 |y| |filter| / o, less holes. */
 static bool add_convolution(const emp_hlo_module *m, const emp_hlo_instruction *i,
                             conv_result result, emp_op_cost *cost)
 {
@@ -211,22 +273,26 @@ static bool add_convolution(const emp_hlo_module *m, const emp_hlo_instruction *
     if (made < 1.0 || channels < 1.0 || read < 1.0 || groups < 1.0 ||
         labelled(info[2], labels.y, 'f') < 0.0)
         return false;
-    double holes = emp_hlo_window_product(window, "lhs_dilate");
-    double taps = elements_of(info[1]) / made / channels,
-           pixels = elements_of(info[2]) / made;
-    double flops = 2.0 * elements_of(info[2]) * channels * taps / holes;
-    double mnk[][3] = {{pixels, made / groups, channels * taps},
+    conv_size s = {.pixels = elements_of(info[2]) / made,
+                   .columns = made / groups,
+                   .taps = elements_of(info[1]) / made / channels,
+                   .batch = groups,
+                   .holes = 1.0};
+    double    window_taps = s.taps;
+    add_dims(&s, info, &labels, window);
+    double flops = 2.0 * s.pixels * s.columns * channels * s.taps * s.batch / s.holes;
+    double mnk[][3] = {{s.pixels, s.columns, channels * s.taps},
                        {elements_of(info[0]) / read, channels, 0.0},
-                       {channels * taps, made / groups, pixels}};
-    mnk[OF_INPUT][2] = flops / (2.0 * fmax(1.0, mnk[OF_INPUT][0]) * channels * groups);
-    bool        is_dot = labels.filter.size == 2; /* as TPUs have them */
+                       {channels * s.taps, s.columns, s.pixels}};
+    mnk[OF_INPUT][2] = flops / (2.0 * fmax(1.0, mnk[OF_INPUT][0]) * channels * s.batch);
+    bool        is_dot = !s.has_window && emp_hlo_op(m, i)->what != EMP_HLO_CUSTOM;
     emp_op_cost product = {.op_class = is_dot ? EMP_OP_GEMM : EMP_OP_CONV,
                            .flops = flops,
                            .m = at_least_1(mnk[result][0]),
                            .n = at_least_1(mnk[result][1]),
                            .k = at_least_1(mnk[result][2]),
-                           .batch = at_least_1(groups),
-                           .window = window_of(window, taps)};
+                           .batch = at_least_1(s.batch),
+                           .window = window_of(window, window_taps)};
     if (groups > 1.0 && channels == 1.0) { /* too little work a byte for a product */
         cost->flops += flops;
         cost->cpu_cycles += flops;

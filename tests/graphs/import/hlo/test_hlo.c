@@ -95,6 +95,20 @@ static const struct {
     {ENTRY "%x = bf16[7,5] parameter(0)\n%w = bf16[5,3] parameter(1)\n"
            "ROOT %c = bf16[7,3] convolution(%x, %w), dim_labels=bf_io->bf\n}\n",
      {{"c", EMP_OP_GEMM, 2.0 * 7 * 5 * 3, 0, 0, {1, 7, 3, 5}}}},
+    /* as TPUs have products: 128 channels by 16 x 32, of which each place of a window of padding is one; a sum over heads
+     * and channels; and a batch of 16 */
+    {ENTRY "%x = f32[1,64,128] parameter(0)\n%w = f32[128,16,32] parameter(1)\n"
+           "ROOT %c = f32[64,16,32] convolution(%x, %w), window={size=16 pad=15_15 "
+           "rhs_reversal=1}, dim_labels=0bf_i0o->b0f\n}\n",
+     {{"c", EMP_OP_GEMM, 2.0 * 64 * 16 * 32 * 128, 0, 0, {1, 64, 16 * 32, 128}}}},
+    {ENTRY "%x = f32[64,16,32] parameter(0)\n%w = f32[16,32,128] parameter(1)\n"
+           "ROOT %c = f32[64,128,1] convolution(%x, %w), window={size=16}, "
+           "dim_labels=b0f_0io->bf0\n}\n",
+     {{"c", EMP_OP_GEMM, 2.0 * 64 * 128 * 16 * 32, 0, 0, {1, 64, 128, 16 * 32}}}},
+    {ENTRY "%x = f32[16,4,8] parameter(0)\n%w = f32[16,8,5] parameter(1)\n"
+           "ROOT %c = f32[16,4,5] convolution(%x, %w), window={size=16 stride=15 "
+           "lhs_dilate=16}, dim_labels=0bf_0io->0bf\n}\n",
+     {{"c", EMP_OP_GEMM, 2.0 * 16 * 4 * 5 * 8, 0, 0, {16, 4, 5, 8}}}},
     /* a depthwise convolution is no product */
     {ENTRY "%x = f32[1,4,4,8] parameter(0)\n%w = f32[3,3,1,8] parameter(1)\n"
            "ROOT %c = f32[1,4,4,8] convolution(%x, %w), window={size=3x3 pad=1_1x1_1}, "
