@@ -355,32 +355,38 @@ static bool is_causal(const emp_json *config)
 }
 
 /* cuDNN's attention of q, k and v. Its weights, [batch, heads, queries, keys], are not among its results.
- * Backward they come again, then the gradients of v, weights, q and k. A causal mask
- * leaves half of them. */
+ * Backward they come again, then the gradients of v, weights, q and k. k and v may have
+ * fewer heads than q. A causal mask leaves half of the pairs, a sliding window as many keys as it is long. */
 static bool add_attention(const emp_hlo_module *m, const emp_hlo_instruction *i,
                           const emp_json *config, bool is_backward, emp_op_cost *cost)
 {
     const emp_json *list = emp_json_get(
         emp_hlo_config_find(config, "intermediate_tensor_shape"), "dimensions");
-    const emp_tensor_info *q = tensor_of(m, i, 0), *v = tensor_of(m, i, 2);
-    double                 size[4];
-    int                    count = 0;
+    const emp_tensor_info *q = tensor_of(m, i, 0), *k = tensor_of(m, i, 1),
+                          *v = tensor_of(m, i, 2);
+    int64_t window =
+        emp_hlo_config_number(emp_hlo_config_find(config, "sliding_window_length"));
+    double size[4];
+    int    count = 0;
 
     for (const emp_json *d = emp_json_first(list); d != NULL; d = emp_json_next(d)) {
         if (count == 4 || emp_hlo_config_number(d) < 1) return false;
         size[count++] = (double)emp_hlo_config_number(d);
     }
-    if (count != 4 || q == NULL || v == NULL) return false;
+    if (count != 4 || q == NULL || k == NULL || v == NULL || elements_of(k) < 1.0)
+        return false;
     double batch = size[0] * size[1], pairs = size[3];
     double width = elements_of(q) / (batch * size[2]);
-    double value_width = elements_of(v) / (batch * size[3]);
-    if (is_causal(config) && size[2] == size[3]) pairs = ceil(size[3] / 2.0);
-    double      k = is_backward ? 3.0 * width + 2.0 * value_width : width + value_width;
+    double value_width = width * elements_of(v) / elements_of(k);
+    if (window > 0) pairs = fmin(pairs, (double)window);
+    if (is_causal(config) && size[2] == size[3])
+        pairs = ceil(pairs - pairs * pairs / (2.0 * size[3]));
+    double depth = is_backward ? 3.0 * width + 2.0 * value_width : width + value_width;
     emp_op_cost product = {.op_class = EMP_OP_GEMM,
-                           .flops = 2.0 * batch * size[2] * pairs * k,
+                           .flops = 2.0 * batch * size[2] * pairs * depth,
                            .m = at_least_1(size[2]),
                            .n = at_least_1(pairs),
-                           .k = at_least_1(k),
+                           .k = at_least_1(depth),
                            .batch = at_least_1(batch)};
     emp_hlo_add_product(cost, &product);
     return true;

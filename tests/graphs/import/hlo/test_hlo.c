@@ -55,9 +55,10 @@ static void expect_costs(const emp_graph *g, const cost *costs)
     "\", backend_config={\"cudnn_fmha_backend_config\":{\"intermediate_tensor_shape\":" \
     "{\"dimensions\":[\"2\",\"4\",\"16\",\"" keys "\"]}" more "}}\n"                    \
     "%" name "0 = bf16[2,16,4,8] get-tuple-element(%" name "), index=0\n"
-#define ATTENTION(keys, first, second)                                                 \
-    ENTRY "%q = bf16[2,16,4,8] parameter(0)\n%k = bf16[2," keys ",4,8] parameter(1)\n" \
-          "%v = bf16[2," keys ",4,8] parameter(2)\n" first second                      \
+#define ATTENTION(keys, heads, first, second)                             \
+    ENTRY "%q = bf16[2,16,4,8] parameter(0)\n%k = bf16[2," keys "," heads \
+          ",8] parameter(1)\n%v = bf16[2," keys "," heads                 \
+          ",8] parameter(2)\n" first second                               \
           "ROOT %t = (bf16[2,16,4,8], bf16[2,16,4,8]) tuple(%a0, %b0)\n}\n"
 
 static const struct {
@@ -170,14 +171,26 @@ static const struct {
       {"dx", EMP_OP_CONV, 2.0 * 4 * 36 * 16 * 8 * 9, 0, 0, {1, 144, 8, 144}},
       {"dw", EMP_OP_CONV, 2.0 * 4 * 36 * 16 * 8 * 9, 0, 0, {1, 72, 16, 144}}}},
     /* attention of 2 x 4 heads, 16 queries and 32 keys of width 8; 16 keys with a causal mask, of which 8 are seen */
-    {ATTENTION("32", FMHA("a", "32", "", "Softmax"),
+    {ATTENTION("32", "4", FMHA("a", "32", "", "Softmax"),
                FMHA("b", "32", ",\"mask_type\":\"NO_MASK\"", "SoftmaxBackward")),
      {{"a", EMP_OP_GEMM, 2 * 2.0 * 8 * 16 * 32 * 8, 0, 0, {0}},
       {"b", EMP_OP_GEMM, 5 * 2.0 * 8 * 16 * 32 * 8, 0, 0, {0}}}},
-    {ATTENTION("16", FMHA("a", "16", ",\"mask_type\":\"CAUSAL\"", "Softmax"),
+    {ATTENTION("16", "4", FMHA("a", "16", ",\"mask_type\":\"CAUSAL\"", "Softmax"),
                FMHA("b", "16", ",\"is_causal_mask\":true", "Softmax")),
      {{"a", EMP_OP_GEMM, 2 * 2.0 * 8 * 16 * 8 * 8, 0, 0, {0}},
       {"b", EMP_OP_GEMM, 2 * 2.0 * 8 * 16 * 8 * 8, 0, 0, {0}}}},
+    /* one head of keys and values for all queries; of 32 keys 4 in a window, of 16 before the query 4, less those that the
+     * first four queries lack: (1 + 2 + 3) + 13 x 4 of 16 x 4, in whole keys a query */
+    {ATTENTION("32", "1", FMHA("a", "32", "", "Softmax"),
+               FMHA("b", "32", ",\"sliding_window_length\":4", "SoftmaxBackward")),
+     {{"a", EMP_OP_GEMM, 2 * 2.0 * 8 * 16 * 32 * 8, 0, 0, {0}},
+      {"b", EMP_OP_GEMM, 5 * 2.0 * 8 * 16 * 4 * 8, 0, 0, {0}}}},
+    {ATTENTION("16", "1",
+               FMHA("a", "16", ",\"mask_type\":\"CAUSAL\",\"sliding_window_length\":4",
+                    "Softmax"),
+               FMHA("b", "16", ",\"sliding_window_length\":0", "Softmax")),
+     {{"a", EMP_OP_GEMM, 2 * 2.0 * 8 * 16 * 4 * 8, 0, 0, {0}},
+      {"b", EMP_OP_GEMM, 2 * 2.0 * 8 * 16 * 16 * 8, 0, 0, {0}}}},
 };
 
 Test(hlo, kernels_have_the_costs_of_their_formulas)
