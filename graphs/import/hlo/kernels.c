@@ -41,6 +41,16 @@ static double made_by(const emp_hlo_module *m, const emp_hlo_instruction *i)
     return sum;
 }
 
+/* A select-and-scatter has a window for each element of its source, operand 1. */
+static double windows_of(const emp_hlo_module *m, const emp_hlo_instruction *i)
+{
+    const bool is_scatter = strcmp(emp_hlo_op(m, i)->type, "hlo.select-and-scatter") == 0;
+
+    return is_scatter && i->operand_count > 1
+               ? (double)emp_hlo_elements(m, emp_hlo_operand(m, i, 1))
+               : made_by(m, i);
+}
+
 static double reduced_by(const emp_hlo_module *m, const emp_hlo_instruction *i)
 {
     double sum = 0.0;
@@ -59,11 +69,16 @@ static double updates_of(const emp_hlo_module *m, const emp_hlo_instruction *i)
     return sum;
 }
 
+/* A pass of a sort moves its keys and all that goes with them. */
 static void count_passes(const emp_hlo_module *m, const emp_hlo_instruction *i,
                          const emp_op_rates *rates, emp_op_cost *cost)
 {
-    int64_t bytes = i->operand_count > 0 ? emp_hlo_bytes(m, emp_hlo_operand(m, i, 0)) : 0;
+    const bool    is_sort = strcmp(emp_hlo_op(m, i)->type, "hlo.sort") == 0;
+    const int32_t moved = is_sort ? i->operand_count : i->operand_count > 0;
+    int64_t       bytes = 0;
 
+    for (int32_t o = 0; o < moved; o++)
+        bytes = emp_add_saturating(bytes, emp_hlo_bytes(m, emp_hlo_operand(m, i, o)));
     count(cost, EMP_OP_NORM, rates, made_by(m, i));
     for (int32_t k = 1; k < rates->reads; k++)
         cost->bytes_read = emp_add_saturating(cost->bytes_read, bytes);
@@ -86,7 +101,7 @@ static void count_by_type(const emp_hlo_module *m, const emp_hlo_instruction *i,
     case EMP_WORK_REDUCE: count(cost, EMP_OP_REDUCTION, rates, reduced_by(m, i)); break;
     case EMP_WORK_POOL:
         count(cost, EMP_OP_POOL, &(emp_op_rates){.flops = 1.0, .cycles = 1.0},
-              made_by(m, i) * emp_hlo_window_product(window, "size"));
+              windows_of(m, i) * emp_hlo_window_product(window, "size"));
         break;
     case EMP_WORK_NORM: count_passes(m, i, rates, cost); break;
     case EMP_WORK_SCATTER:

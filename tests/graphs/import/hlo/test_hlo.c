@@ -146,6 +146,20 @@ static const struct {
                     "ROOT %s = f32[5,2,2] sort(%w), dimensions={2}, to_apply=%max\n}\n",
      {{"w", EMP_OP_POOL, 5.0 * 2 * 2 * 9, 0, 0, {0}},
       {"s", EMP_OP_NORM, -1, 4 * 80, 0, {0}}}},
+    /* the gradient of 2 x 2 windows at every second place: as many windows as its source has elements */
+    {HEAD REDUCE("sum", "add") REDUCE(
+         "ge",
+         "maximum") "ENTRY %main {\n%x = f32[5,6,6] parameter(0)\n"
+                    "%y = f32[5,3,3] parameter(1)\n%z = f32[] constant(0)\n"
+                    "ROOT %c = f32[5,6,6] select-and-scatter(%x, %y, %z), "
+                    "window={size=1x2x2 stride=1x2x2}, select=%ge, scatter=%sum\n}\n",
+     {{"c", EMP_OP_POOL, 5.0 * 3 * 3 * 4, 0, 0, {0}}}},
+    /* each of four passes of a sort by keys of a byte moves its values of four */
+    {HEAD REDUCE("lt", "maximum") "ENTRY %main {\n%k = u8[100] parameter(0)\n"
+                                  "%v = s32[100] parameter(1)\n"
+                                  "ROOT %s = (u8[100], s32[100]) sort(%k, %v), "
+                                  "dimensions={0}, to_apply=%lt\n}\n",
+     {{"s", EMP_OP_NORM, -1, 4 * 500, 2 * 500, {0}}}},
     /* a stack of 100 matrices, of which a step reads one: twice the same row is one row of bytes more */
     {HEAD "%body {\n%w = f32[100,8,8] parameter(0)\n%i = s32[] parameter(1)\n"
           "%z = s32[] constant(0)\n%s = f32[1,8,8] dynamic-slice(%w, %i, %z, %z), "
