@@ -37,7 +37,7 @@ static void describe(const emp_hlo_module *m, const emp_hlo_states *states,
                      emp_import_notes *notes)
 {
     const emp_hlo_computation *entry = &m->computation[m->entry];
-    int64_t                    devices = emp_hlo_number(m->partitions, 1);
+    int64_t                    devices = emp_hlo_device_count(m);
 
     emp_import_notes_say(
         notes, "HLO of the module %.*s, %s, with %d instruction%s in %d computation%s",

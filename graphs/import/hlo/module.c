@@ -338,21 +338,44 @@ static int64_t count_numbers(emp_slice text, int64_t *last)
     return count;
 }
 
-/* All devices that run the module, or as many as the machine has. */
-static int32_t count_all(const emp_hlo_module *m)
+static int64_t count_of(emp_slice text)
 {
-    int64_t partitions = emp_hlo_number(m->partitions, 0);
+    int64_t count = emp_hlo_number(text, 1);
 
-    return partitions > 1 && partitions <= INT_MAX ? (int32_t)partitions : EMP_RANKS_ALL;
+    return count >= 1 && count <= INT_MAX ? count : 1;
 }
 
-static int32_t count_ranks(const emp_hlo_module *m, const emp_hlo_instruction *i)
+int64_t emp_hlo_device_count(const emp_hlo_module *m)
 {
-    emp_slice groups = emp_hlo_attr_of(m, i, "replica_groups");
-    int64_t   last, count = count_numbers(groups, &last);
+    return count_of(m->replicas) * count_of(m->partitions);
+}
 
-    if (count == 0) return count_all(m);
-    if (groups.data[0] == '[') count = last; /* [groups,size] */
+/* All devices that run the module, all replicas, or as many as the machine has. */
+static int64_t count_all(const emp_hlo_module *m, bool has_channel)
+{
+    int64_t replicas = count_of(m->replicas), all = emp_hlo_device_count(m);
+
+    if (!has_channel && replicas > 1) return replicas;
+    return all > 1 ? all : EMP_RANKS_ALL;
+}
+
+/* Groups are of replicas unless they are of devices; with a channel each replica comes with all its partitions, but for an
+ * all-to-all, whose groups are then of partitions. */
+static int32_t count_ranks(const emp_hlo_module *m, const emp_hlo_instruction *i,
+                           emp_collective op)
+{
+    emp_slice  groups = emp_hlo_attr_of(m, i, "replica_groups");
+    const bool has_channel = emp_hlo_attr_of(m, i, "channel_id").size > 0;
+    const bool is_of_devices =
+        emp_slice_is(emp_hlo_attr_of(m, i, "use_global_device_ids"), "true");
+    int64_t last, count = count_numbers(groups, &last);
+
+    if (count > 0 && groups.data[0] == '[') count = last; /* [groups,size] */
+    if (count == 0)
+        count = count_all(m, has_channel);
+    else if (has_channel && !is_of_devices && op != EMP_COLLECTIVE_ALL_TO_ALL &&
+             count <= INT_MAX)
+        count *= count_of(m->partitions);
     return count >= 1 && count <= INT_MAX ? (int32_t)count : EMP_RANKS_ALL;
 }
 
@@ -373,7 +396,7 @@ bool emp_hlo_collective_of(emp_collective_part *part, const emp_hlo_module *m,
     if (emp_hlo_op(m, i)->what != EMP_HLO_COLLECTIVE ||
         !emp_collective_of_type(&part->op, emp_hlo_op(m, i)->type))
         return false;
-    part->ranks = count_ranks(m, i);
+    part->ranks = count_ranks(m, i, part->op);
     part->bytes = count_bytes(m, i);
     if (part->op != EMP_COLLECTIVE_REDUCE_SCATTER) return true;
     part->bytes = 0; /* it is given the whole */

@@ -90,7 +90,7 @@ enum { EMP_HLO_RECENT = 64 };
 
 typedef struct {
     const char *begin; /**< of the file, for lines in messages */
-    emp_slice   name, partitions;
+    emp_slice   name, replicas, partitions;
     emp_slice   aliases;      /**< results that are written in place of parameters */
     bool        is_scheduled; /**< XLA has compiled it */
 
@@ -194,7 +194,10 @@ int64_t emp_hlo_config_number(const emp_json *value);
  *
  *     replica_groups={{0,1},{2,3}}     groups of 2
  *     replica_groups=[2,4]<=[8]        2 groups of 4
- *     replica_groups={}                all devices that run the module */
+ *     replica_groups={}                all devices that run the module, its replicas without channel_id */
+
+/** The devices that run the module: its replicas, each in all partitions. */
+int64_t emp_hlo_device_count(const emp_hlo_module *m);
 
 /** Describes the part of one device in the collective \a i; false: it is of no kind that has a time of its
  * own, such as collective-permute. */

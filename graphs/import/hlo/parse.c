@@ -370,6 +370,7 @@ static emp_status read_header(emp_hlo_reader *r, emp_error *err)
     emp_hlo_instruction header = {.first_attr = first, .attr_count = count};
     r->m->is_scheduled =
         emp_slice_is(emp_hlo_attr_of(r->m, &header, "is_scheduled"), "true");
+    r->m->replicas = emp_hlo_attr_of(r->m, &header, "replica_count");
     r->m->partitions = emp_hlo_attr_of(r->m, &header, "num_partitions");
     r->m->aliases = emp_hlo_text_of(r->m, &header, "input_output_alias");
     r->m->attr_count = first;

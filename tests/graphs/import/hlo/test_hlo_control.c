@@ -239,6 +239,36 @@ Test(hlo_control, collectives_have_ranks_and_the_others_are_told)
     cr_expect(graph_is_noted(&notes, "the program of one of 4 devices"));
 }
 
+/* XLA's operation semantics: without a channel groups are of replicas, with one of replicas in all their partitions. */
+Test(hlo_control, collectives_without_groups_have_all_replicas_or_all_devices)
+{
+    static const struct {
+        const char *module, *attributes;
+        int32_t     ranks;
+    } cases[] = {
+        {"replica_count=2", "replica_groups={}", 2},
+        {"replica_count=2, num_partitions=4", "replica_groups={}", 2},
+        {"replica_count=2, num_partitions=4", "channel_id=1, replica_groups={}", 8},
+        {"num_partitions=4", "channel_id=1, replica_groups={{0}}", 4},
+        {"replica_count=2, num_partitions=4", "channel_id=1, replica_groups={{0,1}}", 8},
+        {"num_partitions=4",
+         "channel_id=1, replica_groups={{0,1},{2,3}}, use_global_device_ids=true", 2},
+        {"is_scheduled=true", "replica_groups={}", EMP_RANKS_ALL},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
+        emp_graph *g = hlo_graph(
+            scratch_print("HloModule m, %s\n%sENTRY %%main {\n%%x = f32[8] parameter(0)\n"
+                          "ROOT %%r = f32[8] all-reduce(%%x), %s, to_apply=%%sum\n}\n",
+                          cases[i].module, SUM, cases[i].attributes),
+            &notes);
+        expect_part(g, "r", EMP_COLLECTIVE_ALL_REDUCE, cases[i].ranks, 32);
+        cr_expect_eq(graph_is_noted(&notes, "the program of one of"),
+                     i + 1 < COUNT(cases));
+    }
+}
+
 Test(hlo_control, a_module_that_is_not_compiled_is_read_and_told)
 {
     SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
