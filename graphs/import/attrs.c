@@ -23,6 +23,22 @@ enum {
 
 enum { REFERENCE_OFFSET = 100 };
 
+/* DataTypes that count as others of their size. */
+enum {
+    TF_QINT8 = 11,
+    TF_QUINT8,
+    TF_QINT32,
+    TF_QINT16 = 15,
+    TF_QUINT16,
+    TF_FLOAT8_E4M3FNUZ = 26,
+    TF_FLOAT8_E4M3B11FNUZ,
+    TF_FLOAT8_E5M2FNUZ,
+    TF_INT4,
+    TF_UINT4,
+    TF_INT2,
+    TF_UINT2
+};
+
 /* clang-format off */
 static const emp_field_name shape_names[] = {
     {"dim", SHAPE_DIM}, {"unknown_rank", SHAPE_UNKNOWN_RANK}, {0}};
@@ -41,7 +57,9 @@ static const emp_field_name dtype_names[] = {
     {"DT_RESOURCE", EMP_DTYPE_RESOURCE}, {"DT_VARIANT", EMP_DTYPE_VARIANT},
     {"DT_COMPLEX128", EMP_DTYPE_COMPLEX128}, {"DT_UINT32", EMP_DTYPE_UINT32},
     {"DT_UINT64", EMP_DTYPE_UINT64}, {"DT_FLOAT8_E5M2", EMP_DTYPE_FLOAT8_E5M2},
-    {"DT_FLOAT8_E4M3FN", EMP_DTYPE_FLOAT8_E4M3}, {0}};
+    {"DT_FLOAT8_E4M3FN", EMP_DTYPE_FLOAT8_E4M3}, {"DT_QINT8", TF_QINT8}, {"DT_QUINT8", TF_QUINT8}, {"DT_QINT32", TF_QINT32},
+    {"DT_QINT16", TF_QINT16}, {"DT_QUINT16", TF_QUINT16}, {"DT_FLOAT8_E4M3FNUZ", TF_FLOAT8_E4M3FNUZ}, {"DT_FLOAT8_E4M3B11FNUZ", TF_FLOAT8_E4M3B11FNUZ},
+    {"DT_FLOAT8_E5M2FNUZ", TF_FLOAT8_E5M2FNUZ}, {"DT_INT4", TF_INT4}, {"DT_UINT4", TF_UINT4}, {"DT_INT2", TF_INT2}, {"DT_UINT2", TF_UINT2}, {0}};
 /* clang-format on */
 
 static emp_status read_dim(const emp_message *shape, const emp_field *field,
@@ -95,12 +113,28 @@ static emp_status import_shape(const emp_message *message, const emp_field *fiel
     return EMP_OK;
 }
 
-static bool is_listed(int64_t dtype)
+/* The element type of a DataType. Quantised types are the integers of their size; TensorFlow's kernels hold each number
+ * of 4 or 2 bits in a byte. */
+static emp_dtype dtype_of(int64_t number)
 {
-    for (const emp_field_name *name = dtype_names; name->name != NULL; name++) {
-        if (name->number == dtype) return true;
+    switch (number) {
+    case TF_QINT8:
+    case TF_INT4:
+    case TF_INT2: return EMP_DTYPE_INT8;
+    case TF_QUINT8:
+    case TF_UINT4:
+    case TF_UINT2: return EMP_DTYPE_UINT8;
+    case TF_QINT32: return EMP_DTYPE_INT32;
+    case TF_QINT16: return EMP_DTYPE_INT16;
+    case TF_QUINT16: return EMP_DTYPE_UINT16;
+    case TF_FLOAT8_E4M3FNUZ:
+    case TF_FLOAT8_E4M3B11FNUZ: return EMP_DTYPE_FLOAT8_E4M3;
+    case TF_FLOAT8_E5M2FNUZ: return EMP_DTYPE_FLOAT8_E5M2;
+    default: break;
     }
-    return false;
+    for (const emp_field_name *name = dtype_names; name->name != NULL; name++)
+        if (name->number == number) return (emp_dtype)number;
+    return EMP_DTYPE_NONE;
 }
 
 /* Reads a DataType, without the +100 of references; types that emp_dtype does not list
@@ -118,7 +152,7 @@ static emp_status import_dtype(const emp_message *message, const emp_field *fiel
         text->value.size -= 4;
     EMP_CHECK(emp_field_enum(message, &plain, dtype_names, &value, err));
     if (value > REFERENCE_OFFSET) value -= REFERENCE_OFFSET;
-    *out = is_listed(value) ? (emp_dtype)value : EMP_DTYPE_NONE;
+    *out = dtype_of(value);
     return EMP_OK;
 }
 

@@ -159,7 +159,13 @@ Test(attrs, finds_the_element_type_of_the_outputs)
          EMP_DTYPE_UINT32},
         {{"T"}, {"DT_FLOAT8_E5M2"}, {24}, EMP_DTYPE_FLOAT8_E5M2, EMP_DTYPE_NONE},
         {{"T"}, {"DT_FLOAT8_E4M3FN"}, {25}, EMP_DTYPE_FLOAT8_E4M3, EMP_DTYPE_NONE},
-        {{"T"}, {"DT_QINT8"}, {11}, EMP_DTYPE_NONE, EMP_DTYPE_NONE},
+        {{"T"}, {"DT_QINT8"}, {11}, EMP_DTYPE_INT8, EMP_DTYPE_NONE},
+        {{"T"}, {"DT_QUINT8_REF"}, {112}, EMP_DTYPE_UINT8, EMP_DTYPE_NONE},
+        {{"T"}, {"DT_QINT32"}, {13}, EMP_DTYPE_INT32, EMP_DTYPE_NONE},
+        {{"T"}, {"DT_QUINT16"}, {16}, EMP_DTYPE_UINT16, EMP_DTYPE_NONE},
+        {{"T"}, {"DT_FLOAT8_E5M2FNUZ"}, {28}, EMP_DTYPE_FLOAT8_E5M2, EMP_DTYPE_NONE},
+        {{"T"}, {"DT_UINT4"}, {30}, EMP_DTYPE_UINT8, EMP_DTYPE_NONE},
+        {{"T"}, {"DT_FUTURE"}, {63}, EMP_DTYPE_NONE, EMP_DTYPE_NONE},
         {{NULL}, {NULL}, {0}, EMP_DTYPE_DOUBLE, EMP_DTYPE_NONE}}; /* a list */
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
