@@ -199,6 +199,10 @@ Test(import, takes_the_train_op_collection_where_there_is_one)
 
 #define INITIALISER "w = VariableV2 -; w/Assign = Assign w,a; init = NoOp ^w/Assign;"
 
+#define KERAS(update)                                                  \
+    "v = VarHandleOp - dtype=DT_FLOAT shape=[2,2]; a = Placeholder - " \
+    "dtype=DT_FLOAT shape=[2,2]; update = " update " T; beside = Tanh a T;"
+
 Test(import, takes_what_a_step_is_for)
 {
     static const char *const cases[][2] = {
@@ -207,6 +211,13 @@ Test(import, takes_what_a_step_is_for)
          "b c"},
         /* every sink where nothing else is left */
         {"a = Const -; b = Const -;" INITIALISER, "b init"},
+        /* the updates of tf.keras's optimizers, not what they do not need */
+        {KERAS("ResourceApplyKerasMomentum v,v,a,a,a"), "update"},
+        {KERAS("ResourceSparseApplyKerasMomentum v,v,a,a,a,a"), "update"},
+        {KERAS("ResourceApplyAdagradV2 v,v,a,a,a"), "update"},
+        {KERAS("ResourceApplyAdaMax v,v,v,a,a,a,a,a,a"), "update"},
+        {KERAS("ResourceApplyAdamWithAmsgrad v,v,v,v,a,a,a,a,a,a,a"), "update"},
+        {KERAS("ResourceApplyFtrlV2 v,v,v,a,a,a,a,a,a"), "update"},
         /* no gradient for a loss */
         {"w = VariableV2 - dtype=DT_FLOAT shape=[]; w/read = Identity w T;"
          "update = AssignSub w,w/read T; gradients/a = Tanh w/read T;"
