@@ -287,7 +287,7 @@ static bool is_inferable(const node_def *node)
     memcpy(type, node->op.data, node->op.size);
     type[node->op.size] = '\0';
     const emp_op_type *entry = emp_op_type_find(type);
-    return entry != NULL && (entry->flags & EMP_OP_OPEN_OUTPUTS) == 0;
+    return entry != NULL && (entry->flags & (EMP_OP_OPEN_OUTPUTS | EMP_OP_FEED)) == 0;
 }
 
 /* TensorFlow says of a handle that it is a scalar; its variable has the shape of its attribute. */

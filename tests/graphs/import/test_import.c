@@ -172,6 +172,20 @@ Test(import, squeezes_dimensions_counted_from_the_end)
     cr_expect(emp_shape_equal(output(graph, "b")->shape, &EMP_SHAPE(1, 5)));
 }
 
+/* The shape of a placeholder is its attribute's, whatever value it has by default. */
+Test(import, a_placeholder_with_a_default_has_the_batch_that_is_asked_for)
+{
+    emp_import_params params = emp_import_params_default();
+
+    params.batch_hint = 64;
+    emp_graph *graph =
+        load_text("d = Placeholder - dtype=DT_FLOAT shape=[1,100];"
+                  "x = PlaceholderWithDefault d dtype=DT_FLOAT shape=[-1,100];"
+                  "end = Relu x T;",
+                  &params);
+    cr_expect(emp_shape_equal(output(graph, "end")->shape, &EMP_SHAPE(64, 100)));
+}
+
 /* Initialisers and what restores do not run. */
 Test(import, finds_the_updates_and_the_loss)
 {
