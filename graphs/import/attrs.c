@@ -344,6 +344,7 @@ typedef struct {
  * of its numbers; SrcT of a Cast does not count; Tidx is all that a Range has. */
 static const attr_rule rules[] = {
     RULE("_output_shapes", SET_OUTPUTS, 0),
+    RULE("output_shapes", SET_OUTPUTS, 0),
     RULE("dtype", SET_DTYPE, 5),
     RULE("DstT", SET_DTYPE, 4),
     RULE("T", SET_DTYPE, 3),

@@ -27,9 +27,10 @@ typedef struct {
     emp_op_attrs     attrs; /**< its value points to tensor */
     emp_tensor_proto tensor;
     emp_shape       *output;
-    int32_t          output_count; /**< of _output_shapes; -1 = no such attribute */
-    int32_t          output_capacity;
-    int32_t          dtype_rank; /**< of the attribute that gave attrs.dtype */
+    int32_t
+        output_count; /**< of _output_shapes, or output_shapes; -1 = neither is there */
+    int32_t output_capacity;
+    int32_t dtype_rank; /**< of the attribute that gave attrs.dtype */
 } emp_node_attrs;
 
 void emp_node_attrs_reset(emp_node_attrs *node);

@@ -175,7 +175,10 @@ static emp_status enter_iterations(emp_frames *frames, const emp_function_attr *
 }
 
 /* Functions that run beside the step, such as input pipelines, stay ops. */
-static bool is_beside(emp_slice type) { return emp_slice_has(type, "Dataset"); }
+static bool is_beside(emp_slice type)
+{
+    return emp_slice_has(type, "Dataset") || emp_slice_is(type, "OneShotIterator");
+}
 
 static emp_status copy_inputs(emp_call *call, emp_frames *frames,
                               const emp_node_input *input, int32_t count, emp_error *err)

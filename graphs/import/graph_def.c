@@ -196,6 +196,13 @@ static emp_status full_name(emp_slice *name, reader *r, emp_error *err)
     return EMP_OK;
 }
 
+/* An iterator and a dataset have the shapes of their elements, only the next element has them as its own. */
+static bool is_of_elements(const node_def *node, const emp_attr *attr)
+{
+    return emp_slice_is(attr->key, "output_shapes") &&
+           !emp_slice_has(node->op, "GetNext");
+}
+
 static emp_status read_node(reader *r, const emp_field *field, const emp_message *graph,
                             node_def *node, emp_error *err)
 {
@@ -224,6 +231,7 @@ static emp_status read_node(reader *r, const emp_field *field, const emp_message
         case NODE_OP: EMP_CHECK(emp_field_string(&message, &part, &node->op, err)); break;
         case NODE_ATTR:
             EMP_CHECK(emp_attr_read(&attr, &message, &part, err));
+            if (is_of_elements(node, &attr)) break;
             EMP_CHECK(emp_node_attrs_set(&r->attrs, &may_call, &attr, err));
             if (may_call) EMP_CHECK(read_callee(node, &attr, err));
             break;

@@ -110,6 +110,42 @@ Test(functions, a_library_equals_the_graph_inlined_by_hand)
     expect_equal(branch, both, 1); /* both branches are taken */
 }
 
+/* The third result of four, by its name in TensorFlow's OpDef. */
+Test(functions, results_of_ops_go_by_the_names_of_their_definitions)
+{
+    const emp_graph *g = load_good(
+        IN
+        "call = PartitionedCall in f=@f; end = Identity call T;"
+        "function f x y; n = CombinedNonMaxSuppression x,x T; return y n:nmsed_classes:0",
+        1);
+
+    cr_expect_eq(g->input[g->input_offset[emp_graph_find(g, "end")]],
+                 g->output_offset[emp_graph_find(g, "call/n")] + 2);
+}
+
+/* The dataset runs beside the step; the iterator gives a batch of it, whose shape its attribute says. */
+#define ELEMENTS                                                                         \
+    "attr { key: 'output_shapes' value { list { shape { dim { size: 32 } dim { size: 7 " \
+    "} } } } }"
+
+Test(functions, a_one_shot_iterator_feeds_the_step)
+{
+    const emp_graph *g = load_good(
+        "node { name: 'it' op: 'OneShotIterator' attr { key: 'dataset_factory' value { "
+        "func { name: 'data' } } } " ELEMENTS " }"
+        "node { name: 'next' op: 'IteratorGetNext' input: 'it' " ELEMENTS " }"
+        "node { name: 'end' op: 'Relu' input: 'next' }"
+        "library { function { signature { name: 'data' output_arg { name: 'd' type: "
+        "DT_VARIANT } } node_def { name: 't' op: 'TensorSliceDataset' } ret { key: 'd' "
+        "value: 't:handle:0' } } }",
+        1);
+    const emp_tensor *next = &g->tensor[g->output_offset[emp_graph_find(g, "next")]];
+
+    cr_expect_eq(g->unknown_op_count, 0);
+    cr_expect_eq(g->unknown_shape_count, 0);
+    cr_expect(emp_shape_equal(next->shape, &EMP_SHAPE(32, 7)));
+}
+
 /* A loop carries its invariant through each of more iterations than calls may be nested. */
 Test(functions, an_invariant_of_a_long_loop_is_found)
 {
