@@ -44,6 +44,8 @@ void emp_hlo_add_product(emp_op_cost *cost, const emp_op_cost *product)
 
 typedef struct {
     uint32_t batch[2], contracted[2]; /* dims of both operands, as bits */
+    uint32_t
+        groups; /* of a ragged dot: dims of operand 1 of which each row meets one place */
 } dot_dims;
 
 /* Dims of a list as bits; false: one of them is none of the shape. */
@@ -74,7 +76,7 @@ static bool add_dot(const emp_tensor_info *a, const emp_tensor_info *b, const do
     double batch = product_of(&a->shape, d->batch[0]);
     double k = product_of(&a->shape, d->contracted[0]);
     double m = product_of(&a->shape, ~(d->batch[0] | d->contracted[0]));
-    double n = product_of(&b->shape, ~(d->batch[1] | d->contracted[1]));
+    double n = product_of(&b->shape, ~(d->batch[1] | d->contracted[1] | d->groups));
 
     if (batch != product_of(&b->shape, d->batch[1]) ||
         k != product_of(&b->shape, d->contracted[1]) ||
@@ -115,6 +117,8 @@ bool emp_hlo_add_dot(const emp_hlo_module *m, const emp_hlo_instruction *i,
             read_dims(emp_hlo_text_of(m, i, batch[s]), &side[s]->shape, &dims.batch[s]) &&
             read_dims(emp_hlo_text_of(m, i, contracted[s]), &side[s]->shape,
                       &dims.contracted[s]);
+    is_right = is_right && read_dims(emp_hlo_text_of(m, i, "rhs_group_dims"),
+                                     &side[1]->shape, &dims.groups);
     if (is_right && add_dot(side[0], side[1], &dims, cost)) return true;
     if (side[0] == NULL || side[1] == NULL)
         snprintf(reason, EMP_HLO_REASON_BYTES, "has no two operands");

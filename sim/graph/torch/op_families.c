@@ -253,7 +253,7 @@ static const family families[] = {
      "_dyn_quant_matmul_4bit _sparse_semi_structured_linear _sparse_semi_structured_mm _mixed_dtypes_linear mkldnn_linear "
      "_linear_prepack mkldnn._linear_pointwise mkl._mkl_linear quantized.linear quantized.linear_relu "
      "fbgemm_linear_fp16_weight fbgemm_linear_int8_weight torchao.int_scaled_matmul "
-     "hlo.dot"},
+     "hlo.dot hlo.ragged-dot hlo.scaled-dot"},
     {{"addmm", .kinds = ANY, TAKES(3), WORK(PRODUCT, biased_product)},
      "addmm addmv addbmm baddbmm _addmm_activation _sparse_semi_structured_addmm"},
     {{"convolution", FLAGS(LAYER), .kinds = ANY, TAKES(2), WORK(CONVOLUTION, convolution)},

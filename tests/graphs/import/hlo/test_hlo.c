@@ -75,6 +75,32 @@ static const struct {
        4 * (5 * 7 * 2 + 5 * 11 * 7),
        4 * 5 * 2 * 11,
        {5, 2, 11, 7}}}},
+    /* of 40 rows each meets the matrix of one of 3 groups; a gradient of each group's matrix sums over its rows only; scales
+     * of blocks are read besides */
+    {ENTRY "%a = f32[40,7] parameter(0)\n%b = f32[3,7,11] parameter(1)\n"
+           "%g = s32[3] parameter(2)\n%c = f32[40,11] parameter(3)\n"
+           "%d = f32[40,11] ragged-dot(%a, %b, %g), lhs_contracting_dims={1}, "
+           "rhs_contracting_dims={1}, lhs_ragged_dims={0}, rhs_group_dims={0}\n"
+           "%e = f32[3,7,11] ragged-dot(%a, %c, %g), lhs_contracting_dims={0}, "
+           "rhs_contracting_dims={0}, lhs_ragged_dims={0}\n"
+           "ROOT %t = (f32[40,11], f32[3,7,11]) tuple(%d, %e)\n}\n",
+     {{"d",
+       EMP_OP_GEMM,
+       2.0 * 40 * 7 * 11,
+       4 * (40 * 7 + 3 * 7 * 11 + 3),
+       4 * 40 * 11,
+       {1, 40, 11, 7}},
+      {"e", EMP_OP_GEMM, 2.0 * 40 * 7 * 11, 0, 4 * 3 * 7 * 11, {1, 7, 11, 40}}}},
+    {ENTRY "%a = f8e4m3fn[32,256] parameter(0)\n%b = f8e4m3fn[16,256] parameter(1)\n"
+           "%x = f8e8m0fnu[32,8] parameter(2)\n%y = f8e8m0fnu[16,8] parameter(3)\n"
+           "ROOT %d = f32[32,16] scaled-dot(%a, %b, %x, %y), lhs_contracting_dims={1}, "
+           "rhs_contracting_dims={1}\n}\n",
+     {{"d",
+       EMP_OP_GEMM,
+       2.0 * 32 * 16 * 256,
+       (32 + 16) * (256 + 8),
+       4 * 32 * 16,
+       {1, 32, 16, 256}}}},
     /* 2 images of 9 x 9 with 6 channels in 3 groups, 3 x 3 windows at every second place: 5 x 5 and 12 */
     {ENTRY
      "%x = bf16[2,9,9,6]{3,2,1,0} parameter(0)\n%w = bf16[3,3,2,12]{3,2,1,0} "
