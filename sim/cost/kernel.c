@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "sim/machine/queries/ring.h"
+#include "sim/machine/machine.h"
 
 /* The share of the peak that a kernel without a table reaches: assumed, as in the files of the models. */
 static const double REACHED = 0.8;

@@ -12,7 +12,6 @@
 #define EMP_SIM_MACHINE_CLUSTER_CLUSTER_H
 
 #include "sim/machine/machine.h"
-#include "sim/machine/queries/ring.h"
 
 /** The three products of a matrix product in training, of which attention has the first two. */
 typedef enum {
