@@ -137,16 +137,22 @@ def trace(function, args, on_meta):
 
 
 def export_step(model, loss, inputs, target, path, optimizer="adam", lr=1e-3):
-    """Writes one training step: loss(model(*inputs), target), its gradients, and the update. optimizer: adam or sgd."""
+    """Writes one training step: loss(model(*inputs), target), its gradients, and the update. optimizer: adam or sgd. A
+    parameter that is frozen or that the loss does not depend on has no update."""
     params, buffers = dict(model.named_parameters()), dict(model.named_buffers())
+    trained = [p.requires_grad for p in params.values()]
     means, squares = ([torch.zeros_like(p) for p in params.values() if optimizer == "adam"] for _ in range(2))
 
     def step(params, means, squares, buffers, inputs, target):
-        params = [p.detach().requires_grad_() for p in params]
+        params = [p.detach().requires_grad_(is_trained) for p, is_trained in zip(params, trained)]
         named = {**dict(zip(names, params)), **dict(zip(buffer_names, buffers))}
         value = loss(functional_call(model, named, tuple(inputs)), target)
         results = [value.detach()]
-        for i, (p, g) in enumerate(zip(params, torch.autograd.grad(value, params))):
+        grads = iter(torch.autograd.grad(value, [p for p in params if p.requires_grad], allow_unused=True))
+        for i, p in enumerate(params):
+            g = next(grads) if p.requires_grad else None
+            if g is None:
+                continue
             if optimizer == "adam":
                 mean, square = means[i] * 0.9 + g * 0.1, squares[i] * 0.999 + g * g * 0.001
                 results += [p.detach() - mean * lr / (square.sqrt() + 1e-8), mean, square]

@@ -675,6 +675,17 @@ Test(samples, a_depthwise_convolution_is_no_product)
     cr_expect_eq(flops, 3 * 2.0 * 8 * 256 * 16 * 9, "%g", flops);
 }
 
+/* A frozen layer, a trained one, and one that the loss does not depend on, with Adam. */
+Test(samples, only_what_is_trained_is_updated)
+{
+    emp_graph *g =
+        graph_load(graph_source_path(SAMPLES "partly.json.gz"), NULL, &devices);
+
+    graph_expect_types(g, "torch.parameter=4 torch.optimizer_state=4 aten.sub=2 "
+                          "aten.addmm=2 aten.mm=1");
+    cr_expect_eq(g->parameter_count, (8 + 1) * 16 + (16 + 1) * 10);
+}
+
 /* A module's parameters, their states, and what it computes forward. */
 Test(samples, a_module_is_on_one_device)
 {

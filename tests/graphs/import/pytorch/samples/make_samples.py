@@ -51,6 +51,19 @@ class Tables(nn.Module):
         return self.out(torch.cat([self.bag(bags), self.table(rows)], 1))
 
 
+class Partly(nn.Module):
+    """A frozen layer, one that is trained, and one that the loss does not depend on."""
+
+    def __init__(self):
+        super().__init__()
+        self.frozen, self.trained, self.unused = nn.Linear(8, 16), nn.Linear(16, 10), nn.Linear(16, 4)
+        self.frozen.requires_grad_(False)
+
+    def forward(self, x):
+        hidden = self.frozen(x)
+        return self.trained(hidden), self.unused(hidden)
+
+
 def images():
     return nn.Sequential(nn.Conv2d(3, 16, 3, padding=1, bias=False), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2),
                          nn.Conv2d(16, 16, 3, groups=16, padding=1), nn.Conv2d(16, 32, 1), nn.SiLU(),
@@ -69,6 +82,7 @@ samples = {
     "deconv": (pictures(), F.mse_loss, [torch.randn(2, 3, 16, 16)], None),
     "transformer": (nn.Sequential(Block(64, 4), nn.Flatten(), nn.Linear(64 * 16, 10)), label, [torch.randn(4, 16, 64)], 10),
     "lstm": (Recurrent(32, 64, 6), label, [torch.randn(4, 6, 32)], 10),
+    "partly": (Partly(), lambda results, target: label(results[0], target), [torch.randn(4, 8)], 10),
     "tables": (Tables(), label, [torch.randint(1000, (8, 5)), torch.randint(500, (8,))], 2),
 }
 for name, (model, loss, inputs, classes) in samples.items():
