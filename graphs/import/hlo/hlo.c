@@ -90,7 +90,7 @@ emp_status emp_hlo_read(emp_graph_builder *builder, emp_reading *r, emp_error *e
     EMP_TRY(emp_hlo_reader_begin(&reader, &module, r->bytes, r->notes, err));
     EMP_TRY(read_computations(&reader, &kernels, err));
     EMP_TRY(emp_import_notes_check(r->notes, err));
-    EMP_TRY(emp_hlo_recall(&reader, err));
+    EMP_TRY(emp_hlo_recall(&reader, &kernels, err));
     emp_hlo_reader_clear(&reader);
     EMP_TRY(emp_hlo_states_find(&states, &module, &kernels, err));
     describe(&module, &states, r->notes);

@@ -269,25 +269,34 @@ cleanup:
     return st;
 }
 
-int32_t emp_hlo_longest_branch(const emp_hlo_module *m, const emp_hlo_instruction *i,
-                               int32_t *place)
+/* Whether a computation does more work than another one, or has more instructions. */
+static bool is_heavier(const emp_hlo_kernels *k, int32_t computation, int32_t than)
 {
-    emp_slice list = emp_hlo_text_of(m, i, "branch_computations"), name;
-    emp_slice sides[] = {emp_hlo_text_of(m, i, "true_computation"),
-                         emp_hlo_text_of(m, i, "false_computation")};
-    int32_t   longest = -1;
+    const double own = k->body[computation].cost->flops,
+                 other = k->body[than].cost->flops;
+
+    if (own != other) return own > other;
+    return k->m->computation[computation].count > k->m->computation[than].count;
+}
+
+int32_t emp_hlo_heaviest_branch(const emp_hlo_kernels *k, const emp_hlo_instruction *i,
+                                int32_t *place)
+{
+    emp_slice list = emp_hlo_text_of(k->m, i, "branch_computations"), name;
+    emp_slice sides[] = {emp_hlo_text_of(k->m, i, "true_computation"),
+                         emp_hlo_text_of(k->m, i, "false_computation")};
+    int32_t   heaviest = -1;
 
     for (int32_t at = 0;; at++) {
         if (list.size == 0 && at < 2 && sides[at].size > 0) {
             (void)emp_hlo_next_item(&sides[at], &name);
         } else if (!emp_hlo_next_item(&list, &name)) {
-            return longest;
+            return heaviest;
         }
-        int32_t c = emp_hlo_find(m, name);
-        if (c < 0 ||
-            (longest >= 0 && m->computation[c].count <= m->computation[longest].count))
+        int32_t c = emp_hlo_find(k->m, name);
+        if (c < 0 || c == k->m->entry || (heaviest >= 0 && !is_heavier(k, c, heaviest)))
             continue;
-        longest = c;
+        heaviest = c;
         *place = at;
     }
 }
@@ -306,7 +315,7 @@ static emp_status recall(emp_hlo_reader *r, int32_t computation, emp_error *err)
     return computation < 0 ? EMP_OK : emp_hlo_reader_recall(r, computation, err);
 }
 
-emp_status emp_hlo_recall(emp_hlo_reader *r, emp_error *err)
+emp_status emp_hlo_recall(emp_hlo_reader *r, const emp_hlo_kernels *k, emp_error *err)
 {
     const emp_hlo_module *m = r->m;
     int32_t               place;
@@ -320,7 +329,7 @@ emp_status emp_hlo_recall(emp_hlo_reader *r, emp_error *err)
             EMP_CHECK(recall(r, i.called, err));
         if (what == EMP_HLO_WHILE) EMP_CHECK(recall(r, condition_of(m, &i), err));
         if (what == EMP_HLO_CONDITIONAL)
-            EMP_CHECK(recall(r, emp_hlo_longest_branch(m, &i, &place), err));
+            EMP_CHECK(recall(r, emp_hlo_heaviest_branch(k, &i, &place), err));
     }
     return EMP_OK;
 }

@@ -505,9 +505,8 @@ static emp_status lower_conditional(lowering *l, const frame *f,
                                     const emp_hlo_instruction *i, int32_t *value,
                                     emp_error *err)
 {
-    int32_t place = 0, branch = emp_hlo_longest_branch(l->m, i, &place);
-    bool    is_right = branch >= 0 && branch != l->m->entry &&
-                    fits(l, i, 1 + place, 1, branch) &&
+    int32_t place = 0, branch = emp_hlo_heaviest_branch(l->kernels, i, &place);
+    bool    is_right = branch >= 0 && fits(l, i, 1 + place, 1, branch) &&
                     tensors_of_root(l, branch) == i->tensor_count;
 
     if (!is_right) {
@@ -518,7 +517,7 @@ static emp_status lower_conditional(lowering *l, const frame *f,
                                  EMP_SLICE_ARG(emp_hlo_name(l->m, i)));
         return make_value(l, i, 0, 0, -1, value, err);
     }
-    emp_import_notes_assume(l->notes, "%.*s takes the longest of its branches, %.*s",
+    emp_import_notes_assume(l->notes, "%.*s takes the branch with the most work, %.*s",
                             EMP_SLICE_ARG(emp_hlo_name(l->m, i)),
                             EMP_SLICE_ARG(l->m->computation[branch].name));
     int32_t             argument = operand_value(l, f, i, 1 + place);

@@ -91,7 +91,7 @@ emp_status emp_hlo_lower(emp_graph_builder *builder, emp_hlo_kernels *kernels,
 /** Recalls the forgotten computations that emp_hlo_lower() looks into: those that calls, loops and branches run, and
  * what computes a number that may be the length of a loop. O(bytes of these).
  * \retval EMP_EUNSUPPORTED, EMP_ENOMEM */
-emp_status emp_hlo_recall(emp_hlo_reader *r, emp_error *err);
+emp_status emp_hlo_recall(emp_hlo_reader *r, const emp_hlo_kernels *k, emp_error *err);
 
 /** A whole number, as far as it follows from constants. */
 typedef struct {
@@ -136,9 +136,9 @@ emp_status emp_hlo_loop_count(const emp_hlo_module *m, const emp_hlo_scope *oute
                               const emp_hlo_instruction *loop, int64_t *steps,
                               int64_t *count, bool *is_bound, emp_error *err);
 
-/** The branch of a conditional with the most instructions; \a *place is its operand's among all branches, behind the
- * condition. -1: there is none. */
-int32_t emp_hlo_longest_branch(const emp_hlo_module *m, const emp_hlo_instruction *i,
-                               int32_t *place);
+/** The branch of a conditional with the most FLOPs, of as many that with the most instructions; \a *place is its operand's
+ * among all branches, behind the condition. -1: there is none. */
+int32_t emp_hlo_heaviest_branch(const emp_hlo_kernels *k, const emp_hlo_instruction *i,
+                                int32_t *place);
 
 #endif /* EMP_GRAPHS_IMPORT_HLO_LOWER_H */

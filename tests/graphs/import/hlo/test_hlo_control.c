@@ -162,7 +162,8 @@ Test(hlo_control, loops_that_cannot_be_read_are_refused)
     graph_expect_faults("module.txt", large, COUNT(large), EMP_EUNSUPPORTED);
 }
 
-Test(hlo_control, a_conditional_takes_its_longest_branch)
+/* More instructions count only where FLOPs are as many, and a product in a fusion is more work than three passes. */
+Test(hlo_control, a_conditional_takes_the_branch_with_the_most_work)
 {
     SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
 
@@ -173,8 +174,20 @@ Test(hlo_control, a_conditional_takes_its_longest_branch)
              "%y = f32[9] parameter(2)\nROOT %c = f32[4] conditional(%i, %x, %y), "
              "branch_computations={%short, %long}\n}\n",
         &notes);
-    cr_expect(graph_is_noted(&notes, "c takes the longest of its branches, long"));
+    cr_expect(graph_is_noted(&notes, "c takes the branch with the most work, long"));
     cr_expect(graph_reads(g, "c/b", "y"));
+    g = hlo_graph(
+        HEAD "%product {\n%a = f32[8,8] parameter(0)\nROOT %d = f32[8,8] dot(%a, %a), "
+             "lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n%big {\n"
+             "%a = f32[8,8] parameter(0)\nROOT %f = f32[8,8] fusion(%a), kind=kOutput, "
+             "calls=%product\n}\n%small {\n%a = f32[8,8] parameter(0)\n"
+             "%b = f32[8,8] negate(%a)\n%c = f32[8,8] abs(%b)\n"
+             "ROOT %d = f32[8,8] add(%c, %a)\n}\nENTRY %main {\n"
+             "%p = pred[] parameter(0)\n%x = f32[8,8] parameter(1)\n"
+             "ROOT %c = f32[8,8] conditional(%p, %x, %x), true_computation=%small, "
+             "false_computation=%big\n}\n",
+        NULL);
+    cr_expect_eq(graph_class_flops(g, EMP_OP_GEMM), 2.0 * 8 * 8 * 8);
 }
 
 Test(hlo_control, calls_and_starts_run_in_their_place)
