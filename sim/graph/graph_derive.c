@@ -41,7 +41,7 @@ static bool waits_for_stateful(const emp_graph *g, emp_op_id op)
 void emp_graph_fold(emp_graph *g)
 {
     const uint32_t never = EMP_OP_STATEFUL | EMP_OP_UPDATES_REF | EMP_OP_IS_VARIABLE |
-                           EMP_OP_CONTROL_FLOW | EMP_OP_OPEN_OUTPUTS;
+                           EMP_OP_CONTROL_FLOW | EMP_OP_OPEN_OUTPUTS | EMP_OP_RUNS;
 
     for (int32_t i = 0; i < g->op_count; i++) {
         emp_op_id op = g->topo[i];

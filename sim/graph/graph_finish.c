@@ -162,6 +162,14 @@ static void cost_by_today(const emp_op_view *view, emp_op_cost *cost)
     cost->bytes_written = emp_mul_saturating(bytes, is_loss ? 3 : 1);
 }
 
+/* Whether all outputs are single numbers, as the counters of loops are, which no GPU computes. */
+static bool makes_numbers(const emp_op_view *view)
+{
+    for (int32_t i = 0; i < view->output_count; i++)
+        if (emp_shape_elements(&view->output[i].shape) != 1) return false;
+    return true;
+}
+
 /* Costs and kinds of an op; sets *host_output_mask. */
 static emp_status fill_op(const emp_graph_builder *b, emp_graph_store *store,
                           const emp_op_view *view, emp_op *op, uint32_t *host_output_mask,
@@ -172,6 +180,7 @@ static emp_status fill_op(const emp_graph_builder *b, emp_graph_store *store,
     emp_op_cost        cost = {0};
 
     op->flags = type->flags;
+    if (view->attrs->is_compiled && !makes_numbers(view)) op->flags |= EMP_OP_RUNS;
     op->kinds = (uint8_t)type->kinds;
     op->host_input_mask = type->host_input_mask;
     *host_output_mask = type->host_output_mask;

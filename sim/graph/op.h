@@ -79,6 +79,8 @@ typedef struct {
     /** The cost of a kernel whose file states its content, in place of its type's cost. Borrowed by the
      * call that receives it, which copies it. */
     const struct emp_op_cost *cost;
+    bool
+        is_compiled; /**< of a program whose compiler has folded constants: what is left runs */
     /** In the order of strides and ksize, which is per spatial dim for Conv and types in Nd: the padding around the
      * image, steps within a window (0 = 1); for Conv and types in Nd groups of channels (0 = 1). */
     int32_t pads[4], pads_after[4], dilations[4], group;
@@ -221,6 +223,7 @@ enum {
     EMP_OP_STREAMS = 1 << 27,  /**< weights on the way from their home to their readers */
     EMP_OP_ACROSS = 1 << 28,   /**< elements take many others: sums of a row, scans */
     EMP_OP_LIBRARY = 1 << 29,  /**< passes of a library: sorts, Fourier transforms */
+    EMP_OP_RUNS = 1 << 30, /**< in every step, even where all that it reads is constant */
 };
 
 /** How TensorFlow's own estimate, Grappler's, counts a type. */

@@ -312,7 +312,8 @@ static emp_status add_kernel(lowering *l, const frame *f, const emp_hlo_instruct
         updated >= 0 && emp_hlo_operand(l->m, i, updated)->tensor_count == 1 &&
         made.end - made.begin == 1 && l->port[operand_value(l, f, i, updated)].op >= 0;
     EMP_CHECK(emp_hlo_kernel_cost(l->kernels, i, &cost, err));
-    emp_op_attrs attrs = {.cost = cost, .is_in_place = is_in_place};
+    emp_op_attrs attrs = {
+        .cost = cost, .is_in_place = is_in_place, .is_compiled = l->m->is_scheduled};
     if (is_entry(f)) attrs.colocation = emp_hlo_states_colocation(l->states, i);
     EMP_CHECK(add_op(l, f, i, &attrs, &op, value, err));
     EMP_CHECK(connect(l, f, op, i, is_in_place ? updated : -1, err));

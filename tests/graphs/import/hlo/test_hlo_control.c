@@ -162,6 +162,28 @@ Test(hlo_control, loops_that_cannot_be_read_are_refused)
     graph_expect_faults("module.txt", large, COUNT(large), EMP_EUNSUPPORTED);
 }
 
+/* XLA has folded what it folds: a buffer that it fills with zeros in each step is a kernel and has memory. */
+Test(hlo_control, what_a_compiled_module_makes_of_constants_runs)
+{
+    static const char *const heads[] = {HEAD, "HloModule m\n"};
+
+    for (int i = 0; i < 2; i++) {
+        emp_graph *g = hlo_graph(
+            scratch_print(
+                "%sENTRY %%main {\n%%k = f32[] constant(0)\n"
+                "%%n = f32[] negate(%%k)\n"
+                "%%b = f32[8,16] broadcast(%%n), dimensions={}\n"
+                "%%x = f32[1,16] parameter(0)\n%%i = s32[] parameter(1)\n"
+                "ROOT %%u = f32[8,16] dynamic-update-slice(%%b, %%x, %%i, %%i)\n"
+                "}\n",
+                heads[i]),
+            NULL);
+        cr_expect(g->op[graph_find(g, "n")].is_folded);
+        cr_expect_eq(g->op[graph_find(g, "b")].is_folded, i == 1);
+        cr_expect_eq(hlo_cost(g, "b")->bytes_written, 4 * 8 * 16);
+    }
+}
+
 /* More instructions count only where FLOPs are as many, and a product in a fusion is more work than three passes. */
 Test(hlo_control, a_conditional_takes_the_branch_with_the_most_work)
 {
