@@ -60,6 +60,11 @@ static void describe(const emp_hlo_module *m, const emp_hlo_states *states,
             "the file does not say which of its %d parameters are weights: "
             "all are inputs",
             entry->parameter_count);
+    if (m->has_host_memory)
+        emp_import_notes_warn(notes,
+                              "tensors that the module keeps in host memory, S(5), "
+                              "are in the device's memory, and copies between both "
+                              "go at its speed");
     if (devices > 1)
         emp_import_notes_assume(notes, "the graph is the program of one of %lld devices",
                                 (long long)devices);

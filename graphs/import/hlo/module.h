@@ -93,6 +93,7 @@ typedef struct {
     emp_slice   name, replicas, partitions;
     emp_slice   aliases;      /**< results that are written in place of parameters */
     bool        is_scheduled; /**< XLA has compiled it */
+    bool has_host_memory; /**< a tensor is in memory space 5, pinned memory of the host */
 
     emp_hlo_computation    *computation;
     emp_hlo_instruction    *instruction;

@@ -329,6 +329,7 @@ static emp_status read_tensor(emp_hlo_text *t, emp_hlo_module *m, emp_hlo_shape 
     if (recent->text.size == text.size &&
         memcmp(recent->text.data, text.data, text.size) == 0)
         return keep_tensor(m, recent->info, err);
+    if (emp_slice_has(text, "S(5)")) m->has_host_memory = true;
     if (!describe_tensor(&info, shape, name, sizes))
         return keep_tensor(m, emp_hlo_keep_tensor(m, &info), err);
     *recent = (emp_hlo_recent){text, emp_hlo_keep_tensor(m, &info)};

@@ -317,6 +317,20 @@ Test(hlo_control, a_module_that_is_not_compiled_is_read_and_told)
     cr_expect_eq(g->unknown_op_count, 1);
 }
 
+/* XLA's Layout::kHostMemorySpace is 5; 1 is memory of the device. */
+Test(hlo_control, tensors_in_host_memory_are_told)
+{
+    for (int space = 1; space <= 5; space += 4) {
+        SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
+        (void)hlo_graph(scratch_print("HloModule m, is_scheduled=true\nENTRY %%main {\n"
+                                      "%%x = f32[8]{0:S(%d)} parameter(0)\n"
+                                      "ROOT %%y = f32[8]{0} negate(%%x)\n}\n",
+                                      space),
+                        &notes);
+        cr_expect_eq(graph_is_noted(&notes, "in host memory"), space == 5);
+    }
+}
+
 /* One kernel writes w and its momentum m; another one b, in a view; x is fed. */
 Test(hlo_control, donated_parameters_are_kept_and_written_in_place)
 {
