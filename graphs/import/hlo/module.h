@@ -75,7 +75,8 @@ typedef struct {
     emp_slice   name;
     const char *body;         /**< its text, behind the "{" */
     int32_t     first, count; /**< instructions */
-    int32_t     root;
+    int32_t     root;         /**< the last one where none says that it is */
+    bool        has_root;
     int32_t     first_parameter, parameter_count; /**< instructions by number */
     bool        is_forgotten; /**< of these numbers only the counts hold */
 } emp_hlo_computation;

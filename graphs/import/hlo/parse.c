@@ -224,6 +224,22 @@ static int64_t constant_of(emp_slice text)
     return is_negative && value != INT64_MIN ? -value : value;
 }
 
+/* Custom calls by which XLA's front ends and passes mark a tensor, as it is. */
+static bool hands_on(const emp_hlo_module *m, const emp_hlo_instruction *i)
+{
+    static const char *const marks[] = {
+        "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape",
+        "AssumeGatherIndicesInBound", "annotate_device_placement"};
+
+    if (emp_hlo_op(m, i)->what != EMP_HLO_CUSTOM || i->operand_count != 1 ||
+        i->tensor_count != emp_hlo_operand(m, i, 0)->tensor_count)
+        return false;
+    emp_slice target = emp_hlo_text_of(m, i, "custom_call_target");
+    for (size_t k = 0; k < sizeof marks / sizeof marks[0]; k++)
+        if (emp_slice_is(target, marks[k])) return true;
+    return false;
+}
+
 /* [ROOT] name = shape opcode(operands), attributes */
 static emp_status read_instruction(emp_hlo_reader *r, emp_hlo_computation *c,
                                    emp_error *err)
@@ -265,6 +281,8 @@ static emp_status read_instruction(emp_hlo_reader *r, emp_hlo_computation *c,
     }
     EMP_CHECK(read_attributes(r, &i.first_attr, &i.attr_count, err));
     EMP_CHECK(add_controls(r, &i, err));
+    if (hands_on(r->m, &i))
+        EMP_CHECK(emp_hlo_opcode_of(r->m, (emp_slice){"bitcast", 7}, &i.opcode, err));
     find_called(r, &i);
     check(r, &i);
     EMP_CHECK(EMP_HLO_GROW(r->m, instruction));
@@ -272,7 +290,8 @@ static emp_status read_instruction(emp_hlo_reader *r, emp_hlo_computation *c,
                              r->m->instruction_count, &there, err));
     if (there >= 0)
         return emp_hlo_text_fail(&r->text, "a name that no instruction has yet", err);
-    if (is_root || c->root < 0) c->root = r->m->instruction_count;
+    if (is_root || !c->has_root) c->root = r->m->instruction_count;
+    c->has_root = c->has_root || is_root;
     r->m->instruction[r->m->instruction_count++] = i;
     c->count++;
     return EMP_OK;
@@ -319,7 +338,7 @@ static emp_status read_instructions(emp_hlo_reader *r, emp_hlo_computation *c,
     c->first_parameter = r->m->parameter_count;
     c->root = -1;
     c->count = c->parameter_count = 0;
-    c->is_forgotten = false;
+    c->is_forgotten = c->has_root = false;
     emp_strmap_empty(&r->index_of_name);
     while (!emp_hlo_text_take(&r->text, '}')) EMP_CHECK(read_instruction(r, c, err));
     return EMP_OK;

@@ -337,6 +337,21 @@ Test(hlo, views_and_tuples_are_no_ops)
     cr_expect(g->is_target[graph_find(g, "p")] && g->is_target[graph_find(g, "b")]);
 }
 
+/* As XLA's parser has it: the root is the last instruction where none says that it is. */
+Test(hlo, the_last_instruction_is_the_root)
+{
+    emp_graph *g =
+        hlo_graph(ENTRY "%x = f32[4] parameter(0)\n%s = f32[4] custom-call(%x), "
+                        "custom_call_target=\"Sharding\", sharding={replicated}\n"
+                        "%y = f32[4] negate(%s)\n}\n",
+                  NULL);
+
+    cr_expect_eq(g->op_count, 2, "a mark is no op");
+    cr_expect(graph_reads(g, "y", "x"));
+    cr_expect(g->is_target[graph_find(g, "y")]);
+    cr_expect_not(g->is_target[graph_find(g, "x")]);
+}
+
 /* XLA prints the titles of its tables of source files also where the tables are empty. */
 Test(hlo, tables_of_source_files_go_by)
 {
