@@ -35,8 +35,8 @@ emp_status emp_list_schedule_init(emp_list_schedule *s, const emp_task_graph *t,
     if (s->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "schedule of %d tasks", t->task_count);
     for (emp_device_id d = 0; d < t->machine->device_count; d++)
-        s->free_bytes[d] =
-            t->has_unlimited_memory ? EMP_SIM_ENDLESS : t->machine->device[d].memory_bytes;
+        s->free_bytes[d] = t->has_unlimited_memory ? EMP_SIM_ENDLESS
+                                                   : t->machine->device[d].memory_bytes;
     for (int32_t pin = 0; pin < t->pin_count; pin++) s->device_of_pin[pin] = -1;
     for (int32_t k = 0; k < t->tensor_count; k++)
         s->unread[k] = t->tensor[k + 1].reader - t->tensor[k].reader;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "graphs/import/hlo/lower.h"
 #include "graphs/import/hlo/module.h"
-#include "graphs/import/hlo/products.h"
 
 static emp_hlo_what what_of(const emp_hlo_module *m, const emp_hlo_instruction *i)
 {

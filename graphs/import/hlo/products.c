@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/hlo/products.h"
+#include "graphs/import/hlo/lower.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -436,8 +436,8 @@ emp_status emp_format_parse(emp_format *format, const char *name, emp_error *err
         *format = EMP_FORMAT_FP16;
         return EMP_OK;
     }
-    return EMP_ERROR(
-        EMP_EINVAL,
-        "\"%.40s\" is no number format; known: fp32, tf32, bf16, fp16, fp8, int8, fp4, fp64",
-        name);
+    return EMP_ERROR(EMP_EINVAL,
+                     "\"%.40s\" is no number format; known: fp32, tf32, bf16, fp16, fp8, "
+                     "int8, fp4, fp64",
+                     name);
 }
