@@ -18,7 +18,7 @@ TASKS = {  # by the lemma or the rules that bind
     "path": (SMALL, "k40x2", "tf-r1.3", 1),
     "window": ("nmt:layers=1,steps=1,vocab=1000", "k40x1", "tf-r1.3", 2),
     "ideal": ("transformer:layers=1,batch=1,seq=8,vocab=100", "k40x2", "ideal", 3),
-    "area": ("transformer:layers=24,hidden=2048,batch=1,seq=16", "k40x1", "torch-eager", 1),  # whose memory has a rent
+    "area": ("transformer:layers=24,hidden=2048,heads=16,batch=1,seq=16", "k40x1", "torch-eager", 1),  # whose memory has a rent
     **{rules: (SMALL, "k40x2", rules, 1) for rules in ("placeto", "baechi", "edges", "msr-latency", "msr-load")},
 }
 PROBLEMS, MOST, LATE = 240, 30, 10**6  # random problems, changes of one sort, and more ns than a step of them takes
