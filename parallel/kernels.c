@@ -200,8 +200,9 @@ static double by_table_s(const emp_cluster *c, emp_link_kind kind, int32_t size,
     return form == EMP_FORM_TABLE || form == EMP_FORM_BEYOND ? seconds : NAN;
 }
 
-/* A ring within a domain, or as many rings as a GPU has links there; across domains as many rings as members of a domain, each over its own card, with a tree's
- * latency. In an all-to-all each member sends what leaves its domain over its own card. */
+/* Within a domain a collective is a ring, or as many rings as a GPU has links there. Across domains there are as many
+ * rings as a domain has members, each over its own card, with a tree's latency. In an all-to-all each member sends what
+ * leaves its domain over its own card. */
 double emp_group_collective_s(const emp_parallel *p, emp_link_kind kind, emp_group group,
                               double bytes)
 {

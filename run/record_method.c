@@ -32,13 +32,6 @@ const char *emp_record_winner(const emp_record *r)
 
 /* ---- the call that makes a run ---- */
 
-static void add_option(emp_text *text, const char *name, const char *value)
-{
-    if (value[0] == '\0') return;
-    emp_text_add(text, " --%s ", name);
-    emp_text_add_word(text, value);
-}
-
 static void add_hash(emp_text *text, const char *name, uint64_t hash)
 {
     if (hash != 0) emp_text_add(text, " --%s HASH-%016" PRIx64, name, hash);
@@ -59,13 +52,14 @@ static void add_shell_call(emp_text *text, const emp_record *r)
     if (r->ranks > 1) emp_text_add(text, "mpirun -n %d ", r->ranks);
     emp_text_add(text, "emplace %s ", r->ranks > 1 ? "train" : "place");
     emp_text_add_word(text, r->workload);
-    add_option(text, "machine", r->machine);
-    add_option(text, "runtime", r->runtime);
+    emp_text_add_option(text, "machine", r->machine);
+    emp_text_add_option(text, "runtime", r->runtime);
     emp_text_add(text, "%s", r->overrides);
-    add_option(text, "method", r->method);
-    add_option(text, "preset", r->preset);
-    add_option(text, "options", r->options);
-    if (r->has_order || r->has_fusion) add_option(text, "decide", emp_record_decides(r));
+    emp_text_add_option(text, "method", r->method);
+    emp_text_add_option(text, "preset", r->preset);
+    emp_text_add_option(text, "options", r->options);
+    if (r->has_order || r->has_fusion)
+        emp_text_add_option(text, "decide", emp_record_decides(r));
     add_hash(text, "start", r->start_hash);
     add_hash(text, "weights", r->weights_hash);
     emp_text_add(text, " --seed %" PRIu64, r->seed);

@@ -36,6 +36,13 @@ void emp_text_add_word(emp_text *text, const char *word)
     emp_text_add(text, "'");
 }
 
+void emp_text_add_option(emp_text *text, const char *name, const char *value)
+{
+    if (value == NULL || value[0] == '\0') return;
+    emp_text_add(text, " --%s ", name);
+    emp_text_add_word(text, value);
+}
+
 const char *emp_text_shorten(const char *name, size_t length, size_t width, char *buffer)
 {
     size_t head = (width - 3) / 2, tail = width - 3 - head;

@@ -26,6 +26,9 @@ EMP_PRINTF_LIKE(2, 3) void emp_text_add(emp_text *text, const char *format, ...)
 /** Adds a word of a command line, quoted for a shell if it has to be. */
 void emp_text_add_word(emp_text *text, const char *word);
 
+/** Adds " --name value", the value quoted as a word; nothing if \a value is NULL or empty. */
+void emp_text_add_option(emp_text *text, const char *name, const char *value);
+
 /** The first \a length bytes of \a name in at most \a width characters, 8 or more: of a longer
  * name both ends, with "..." between them. Writes it into \a buffer, of more than \a width
  * bytes, and returns it. */

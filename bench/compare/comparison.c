@@ -235,28 +235,21 @@ static void describe_budgets(emp_text *text, const emp_comparison *c,
     }
 }
 
-static void add_option(emp_text *command, const char *name, const char *value)
-{
-    if (value == NULL) return;
-    emp_text_add(command, " --%s ", name);
-    emp_text_add_word(command, value);
-}
-
 static void describe(emp_comparison *c, const emp_comparison_params *p)
 {
     emp_text command = {c->command, sizeof c->command, 0};
 
     emp_text_add(&command, "scripts/emplace %s", p->command);
-    add_option(&command, "tasks", p->tasks);
-    add_option(&command, "rows", p->rows);
-    add_option(&command, "methods", p->methods);
+    emp_text_add_option(&command, "tasks", p->tasks);
+    emp_text_add_option(&command, "rows", p->rows);
+    emp_text_add_option(&command, "methods", p->methods);
     for (int32_t i = 0; i < p->options_count; i++)
-        add_option(&command, "options", p->options[i]);
-    add_option(&command, "against", p->against);
+        emp_text_add_option(&command, "options", p->options[i]);
+    emp_text_add_option(&command, "against", p->against);
     describe_budgets(&command, c, EMP_BY_EVALUATIONS);
     describe_budgets(&command, c, EMP_BY_CLOCK);
     emp_text_add(&command, " --seeds %d --draws %d", c->seed_count, c->draws);
-    add_option(&command, "runtime", p->runtime);
+    emp_text_add_option(&command, "runtime", p->runtime);
 }
 
 static void blank(emp_comparison *c)

@@ -146,16 +146,10 @@ static void describe_command(const struct plan *plan, char *command, size_t size
                  p->is_full ? " --full" : "");
     if (seeds > 0) emp_text_add(&text, " --seeds %d", seeds);
     if (p->budget > 0) emp_text_add(&text, " --budget %" PRId64, p->budget);
-    const struct {
-        const char *name, *value;
-    } options[] = {{"rows", p->rows},
-                   {"methods", p->arms},
-                   {"runtime", strcmp(p->runtime, "tf-r1.3") != 0 ? p->runtime : NULL}};
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-        if (options[i].value == NULL) continue;
-        emp_text_add(&text, " --%s ", options[i].name);
-        emp_text_add_word(&text, options[i].value);
-    }
+    emp_text_add_option(&text, "rows", p->rows);
+    emp_text_add_option(&text, "methods", p->arms);
+    if (strcmp(p->runtime, "tf-r1.3") != 0)
+        emp_text_add_option(&text, "runtime", p->runtime);
 }
 
 static void lay_out_column(struct plan *plan, int32_t c)

@@ -37,7 +37,7 @@ class _Replay:
         return [log.rows[i][log.groups][self.first].tolist() for i in range(begin, end)]
 
 
-# What a record has room for: run/store/store.h.
+# Limits of a record, as in run/store/store.h.
 _TEXT_BYTES, _NAME_BYTES, _METRICS, _SEED_MAX = 255, 63, 16, 2**63 - 1
 
 

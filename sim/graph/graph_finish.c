@@ -148,8 +148,8 @@ static bool is_on_host(const emp_op_type *type, emp_dtype dtype, bool has_all_ke
            (!has_all_kernels || (type->flags & EMP_OP_IS_CONST));
 }
 
-/* What PyTorch does in fewer kernels than TensorFlow r1.3, with the passes that the rows of PyTorch's own ops have: a softmax, a
- * sum, and a loss, which is a log-softmax, a look-up and the gradients of both. */
+/* PyTorch has fewer kernels than TensorFlow r1.3 for a softmax, a sum and a loss, which is a log-softmax, a look-up and the
+ * gradients of both. The passes are those in the rows of PyTorch's own ops. */
 static void cost_by_today(const emp_op_view *view, emp_op_cost *cost)
 {
     const int64_t bytes = view->input_count > 0 ? emp_info_bytes(&view->input[0]) : 0;

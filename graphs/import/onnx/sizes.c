@@ -376,7 +376,10 @@ static void settle_bounds(emp_onnx_call *c)
         if (d < 0 || d >= in.rank || by < 1) return;
         if (start[i] < 0) start[i] += in.dim[d];
         if (stated.rank == in.rank && stated.dim[d] >= 0)
-            end[i] = emp_onnx_plus(start[i], emp_onnx_times(stated.dim[d] - 1, by) + 1);
+            end[i] =
+                stated.dim[d] == 0
+                    ? start[i]
+                    : emp_onnx_plus(start[i], emp_onnx_times(stated.dim[d] - 1, by) + 1);
         else if (are_ends_open)
             end[i] = in.dim[d];
     }

@@ -21,8 +21,8 @@ static bool is_read_domain(emp_slice domain)
     return domain.size == 0;
 }
 
-/* The rule of a node's type; NULL: the type is not known. Of equal names the domain's own counts; some exporters leave
- * the domain of the runtime's types out. */
+/* The rule of a node's type; NULL: the type is not known. Where names are equal, the domain's own rule counts.
+ * Some exporters leave the domain of the runtime's types out. */
 static const emp_onnx_rule *find_rule(emp_slice domain, emp_slice type)
 {
     static const emp_onnx_rule *const tables[] = {
@@ -352,7 +352,7 @@ static bool is_sorted(sorting *s, int32_t count)
     return is;
 }
 
-/* Puts a node behind those that it needs. Of a cycle one node comes too soon. */
+/* Puts a node behind those that it needs. In a cycle one node comes too soon. */
 static void put_in_order(sorting *s, int32_t node)
 {
     if (s->is_begun[node]) return;

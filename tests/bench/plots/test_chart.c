@@ -115,7 +115,7 @@ static int32_t count_lines(const emp_chart *chart)
     return count;
 }
 
-/* What is out of memory at one place is no point between its neighbours. */
+/* A value that is out of memory is no point between its neighbours. */
 Test(chart, no_line_goes_past_a_value_that_is_infinite)
 {
     emp_chart chart = crowd(1);

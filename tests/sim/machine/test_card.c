@@ -37,7 +37,7 @@ Test(card, full_files_have_the_constants_that_they_had)
     }
 }
 
-/* What nvidia-smi shows in public logs, less at most 1.6 GiB for driver and context; of 96 GiB macOS leaves 72 to a GPU. */
+/* Memory that nvidia-smi shows in public logs, less at most 1.6 GiB for driver and context; of 96 GiB macOS leaves 72 to a GPU. */
 Test(card, models_have_the_memory_that_their_devices_show)
 {
     static const struct {

@@ -2,8 +2,8 @@
 /* PyTorch's execution traces (ET) by themselves: operators with shapes and tensors, without times, as a graph whose
  * times the cost model predicts. graphs/import/traces/step_graph.h has the format.
  *
- * The whole trace is one step, or of several steps of the profiler the middle one. Its operators run in the order of their ids (hierarchy.h says which). A tensor is known by its id and
- * its storage:
+ * The whole trace is one step, unless the profiler recorded several, in which case the middle one is read. Its operators
+ * run in the order of their ids (hierarchy.h says which). A tensor is known by its id and its storage:
  *
  * - A call that writes a storage that it reads works in place. A call that writes another one has allocated it anew.
  * - A tensor of a storage that an operator made is a view of it.
@@ -11,8 +11,8 @@
  *   allocated, and operands that it has twice; if there are none, its first operand.
  * - A storage that nothing before has made was there when the trace began. Where the trace names the step of an optimizer,
  *   it is a parameter if that step writes it in place and something else reads it. Elsewhere it is a parameter if something
- *   writes it in place and a product, a convolution, a table look-up or a kernel of Triton reads it; a state if it is written otherwise; a buffer if it is
- *   the running mean or variance of a batch norm; else an input.
+ *   writes it in place and a product, a convolution, a table look-up or a kernel of Triton reads it; a state if it is
+ *   written otherwise; a buffer if it is the running mean or variance of a batch norm; else an input.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -399,7 +399,10 @@ Test(onnx_ops, stated_shapes_count_where_data_decide)
         {"in x 9,4; in b 7:1; ints e 9; ints a 0; y = Slice x,b,e,a; out y 6,4", "Slice",
          "[6,4]", 1},
         {"in x 9,4; in e 7:1; ints b 2; ints a 0; y = Slice x,b,e,a; out y k,4", "Slice",
-         "[7,4]", 1}};
+         "[7,4]", 1},
+        {"in x 9,4; in e 7:1; ints b 0; ints a 0; ints t 2; y = Slice x,b,e,a,t; out y "
+         "0,4",
+         "Slice", "[0,4]", 1}};
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         emp_import_notes notes = {0};

@@ -498,7 +498,7 @@ Test(fx, an_out_overload_writes_the_operand_called_out)
     graph_expect_reads(g, "y<a y<b a<!w b<!e");
 }
 
-/* What the file calls an input is none that a result of its shape overwrites. */
+/* A result never overwrites a placeholder that the file calls an input. */
 Test(fx, results_of_a_forward_pass_are_no_new_values_of_its_inputs)
 {
     emp_graph *g = load_nodes(
