@@ -103,7 +103,7 @@ static void reset(emp_engine *sim)
         .device_count = sim->device_count, .oom_device = -1, .oom_op = -1};
     sim->now = 0;
     sim->instance_count = sim->first_copy;
-    sim->instance[sim->tensor_count].pending = -1; /* nobody's: released, never free */
+    sim->instance[sim->tensor_count].pending = -1; /* the dummy: released, never free */
     sim->message_count = 0;
     for (int32_t d = 0; d < sim->device_count; d++) {
         emp_sim_device *device = &sim->device[d];

@@ -1,6 +1,6 @@
 /** \file sim/engine/engine.h
  * The engine: steps by the rules `events`. engine_create.c fills the first half of the object
- * once, a run uses the second. Fused ops, and costs of unlike devices, change some of the first.
+ * once, a run uses the second. Fused ops, and costs of heterogeneous devices, change some of the first.
  *
  * Folded ops are gone and the rest is numbered topologically, so that a run walks its
  * arrays mostly forwards. Consumers keep the order of the graph's ids, which
@@ -72,8 +72,8 @@ enum {
                      EMP_SIM_HAS_ODD_OUTPUTS | EMP_SIM_LEADS
 };
 
-/** Inputs of an op that stand in its record: most ops have no more. Where there are fewer, nobody's
- * tensor is read, the instance tensor_count. */
+/** Inputs of an op that stand in its record: most ops have no more. Where there are fewer, the
+ * dummy tensor is read, the instance tensor_count. */
 enum { EMP_SIM_INPUTS = 2 };
 
 /** The link behind an item in a list, or a list's head. */
@@ -103,7 +103,7 @@ typedef struct {
  * each run, and those on the other kind mean nothing. */
 typedef struct {
     union {
-        emp_time_ns   cpu_ns; /**< alone on a CPU */
+        emp_time_ns   cpu_ns; /**< by itself on a CPU */
         emp_sim_lanes cpu;    /**< instead, if rules.cpu_pool */
     };
     emp_time_ns gpu_ns; /**< on a GPU */
@@ -115,7 +115,7 @@ typedef struct {
     uint32_t flags;
     int32_t  missing; /**< inputs and control inputs still to come */
     int32_t
-        reads[EMP_SIM_INPUTS];  /**< root of each input, once it is there; or nobody's */
+        reads[EMP_SIM_INPUTS];  /**< root of each input, once it is there; or the dummy */
     int32_t output;             /**< its first tensor; they end at the next op's */
     int32_t reader, reader_end; /**< of its outputs */
     int32_t awaited;            /**< missing at the start of a run */
@@ -135,7 +135,7 @@ enum {
 /** The costs of an op on one device model. */
 typedef struct {
     union {
-        emp_time_ns   run_ns; /**< alone; of a GPU, or of a CPU that is no pool */
+        emp_time_ns   run_ns; /**< by itself; of a GPU, or of a CPU that is no pool */
         emp_sim_lanes cpu;    /**< of a CPU whose cores are a pool */
     };
     emp_time_ns issue_ns; /**< on a GPU's host thread */
@@ -322,7 +322,7 @@ typedef struct {
     emp_sim_persistent *persistent;
     int32_t            *first; /**< ops that wait for nothing */
     int32_t *input_offset;     /**< [op + 1] rows of input, of EMP_SIM_INPUTS at least */
-    int32_t *input;            /**< tensors, or nobody's */
+    int32_t *input;            /**< tensors, or the dummy */
     int32_t *more; /**< [op + 1] words of inputs after the first EMP_SIM_INPUTS */
     emp_sim_reader    *reader;  /**< of tensors; the last, of none, is there to be looked
                                     at for ops without readers */
@@ -350,7 +350,7 @@ typedef struct {
     uint8_t          *space_of_place; /**< memory that is read there; in the op's own, it
                                             is the op's device */
     int32_t          *open_tasks;     /**< [op] on a pool: that have not ended */
-    emp_sim_instance *instance; /**< homes [tensor_count], nobody's (its `reader` is where
+    emp_sim_instance *instance; /**< homes [tensor_count], a dummy (its `reader` is where
                                     all readers end), copies [copy_limit] from first_copy on */
     int32_t           first_copy;
     emp_sim_message  *message;

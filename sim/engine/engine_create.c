@@ -100,7 +100,7 @@ static emp_status allocate_graph(emp_engine *sim, const struct sizes *n, emp_err
     sim->more = EMP_ADD_ARRAY(&sim->arrays, int32_t, ops + 1);
     sim->input = EMP_ADD_ARRAY(&sim->arrays, int32_t, inputs);
     sim->reader =
-        EMP_ADD_ARRAY(&sim->arrays, emp_sim_reader, edges + 1); /* the last is nobody */
+        EMP_ADD_ARRAY(&sim->arrays, emp_sim_reader, edges + 1); /* and the dummy's */
     sim->control = EMP_ADD_ARRAY(&sim->arrays, int32_t, (size_t)n->control_count);
     if (sim->arrays.is_short)
         return EMP_ERROR(EMP_ENOMEM, "simulator of %d ops", n->op_count);
@@ -257,7 +257,7 @@ static void number_ops(emp_engine *sim, const emp_problem *problem, int32_t *liv
     }
 }
 
-/* Output 0 of the op is the buffer of its input 0; that of a folded one has no bytes. */
+/* Output 0 of the op is the buffer of its input 0; the buffer of a folded input has no bytes. */
 static void share_input(emp_engine *sim, int32_t op, bool is_folded)
 {
     const emp_sim_op *o = &sim->op[op];
@@ -270,7 +270,7 @@ static void share_input(emp_engine *sim, int32_t op, bool is_folded)
     }
 }
 
-/* Rows that are too short read nobody's tensor, too. \return the row's end. */
+/* Rows that are too short read the dummy tensor, too. \return the row's end. */
 static int32_t fill_inputs(emp_engine *sim, int32_t op, int32_t end)
 {
     for (; end < sim->input_offset[op] + EMP_SIM_INPUTS; end++)
@@ -291,7 +291,7 @@ static int32_t describe_inputs(emp_engine *sim, int32_t op, int32_t count, int32
     return more + count - EMP_SIM_INPUTS;
 }
 
-/* Where the op's inputs end, and nobody's tensor begins to fill the row. */
+/* Where the op's inputs end, and the dummy tensor begins to fill the row. */
 static int32_t end_of_inputs(const emp_engine *sim, int32_t op)
 {
     int32_t end = sim->input_offset[op + 1];
@@ -353,7 +353,7 @@ static void connect_readers(emp_engine *sim, const emp_graph *g, const int32_t *
     int32_t edges = 0, controls = 0;
 
     for (int32_t i = 0; i < sim->input_offset[sim->op_count]; i++) {
-        sim->instance[sim->input[i]].reader++; /* nobody's is set below */
+        sim->instance[sim->input[i]].reader++; /* the dummy's is set below */
     }
     for (int32_t i = 0; i < g->op_count; i++) {
         for (int32_t c = g->control_offset[i];
@@ -551,7 +551,7 @@ static void describe_outputs(emp_engine *sim)
     }
 }
 
-/* The tensor takes no memory, nor does what it is an alias of, as long as nobody else
+/* The tensor takes no memory, nor does what it is an alias of, as long as no other op
  * reads it. */
 static void take_no_memory(emp_engine *sim, int32_t tensor)
 {

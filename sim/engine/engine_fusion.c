@@ -214,7 +214,7 @@ static void set_reader(emp_engine *sim, int32_t input, int32_t waiter)
     if (producer->reader == reader) producer->link.place = sim->reader[reader].place;
 }
 
-/* Has \a waiter told of all that \a op reads from outside and of all ops that it waits for. \return
+/* Makes \a waiter wait for the inputs of \a op from outside and for all ops that it waits for. \return
  * their number. */
 static int32_t redirect(emp_engine *sim, int32_t op, int32_t leader, int32_t waiter)
 {

@@ -223,7 +223,7 @@ static void begin_part(emp_plan *p, int32_t first)
     }
 }
 
-/* The input whose buffer becomes the output's, or -1: as large, and nobody needs it any more. */
+/* The input whose buffer becomes the output's, or -1: it is as large, and this op is its last user. */
 static int32_t find_reusable(const emp_plan *p, const emp_plan_node *n, emp_device_id d)
 {
     for (int32_t k = n->input; k < n->input_end; k++) {

@@ -211,7 +211,7 @@ static int64_t bytes_of(const struct maker *m, emp_tensor_id tensor)
 
 /* ---- the order ---- */
 
-/* A sum reads first what nobody else reads: the branch, and then what goes around it. */
+/* A sum reads its branch, which has no other reader, before the tensor that goes around it. */
 static void sort_inputs(const struct maker *m, emp_op_id op, emp_tensor_id *input,
                         int32_t count)
 {

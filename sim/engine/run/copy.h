@@ -163,7 +163,7 @@ EMP_SIM_INLINE void emp_run_request_copy(emp_engine *sim, int32_t copy)
                     emp_run_source_of_copy(sim, copy), emp_run_target_of_copy(sim, copy));
 }
 
-/** The producer of the copy has been told to send it. \a p is its payload, \a from the
+/** The producer of the copy is notified to send it. \a p is its payload, \a from the
  * memory where it is. */
 static inline void emp_run_send_copy(emp_engine *sim, int32_t copy, int32_t device,
                                      const emp_sim_payload *p, int32_t from)

@@ -18,14 +18,14 @@ static const emp_sim_rules emp_run_rules = EMP_SIM_RULES;
 #endif
 
 /* The calls of a traced run, and the fingerprint of its schedule; the times of ops in a timed run.
- * Nothing in other runs. */
+ * Other runs have neither. */
 
 #define EMP_RUN_TELL(callback, ...)                                               \
     do {                                                                          \
         if (EMP_RULES.is_traced) EMP_SIM_TELL(sim->trace, callback, __VA_ARGS__); \
     } while (0)
 
-/** Whether somebody asks when an op began. */
+/** Whether a trace or a timed run needs the start of each op. */
 EMP_SIM_INLINE bool emp_run_keeps_starts(const emp_engine *sim)
 {
     (void)sim;

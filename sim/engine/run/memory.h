@@ -60,7 +60,7 @@ static inline bool emp_run_has_chunks(const emp_engine *sim, int32_t space)
     return EMP_RULES.has_chunks && sim->device[space].kind == EMP_DEVICE_GPU;
 }
 
-/** No bytes are no chunk, and no change to tell. */
+/** A request of no bytes takes no chunk and changes nothing that a trace reports. */
 static inline bool emp_run_is_nothing(const emp_engine *sim, int64_t bytes)
 {
     (void)sim; /* where rules are constants */
@@ -107,7 +107,7 @@ static inline int32_t *emp_run_chunk_of_op(const emp_engine *sim, int32_t op)
     return EMP_RULES.has_chunks ? &sim->chunk_of_op[op] : NULL;
 }
 
-/** Somebody needs a root, which is in \a memory, no more. Who is the last one depends on the
+/** Drops one user of a root, which is in \a memory. Who is the last one depends on the
  * placement, so where memory is no more than a sum nothing branches. */
 static inline void emp_run_release_in(emp_engine *sim, emp_sim_memory *memory,
                                       int32_t root)
@@ -122,7 +122,7 @@ static inline void emp_run_release_in(emp_engine *sim, emp_sim_memory *memory,
     }
 }
 
-/** Somebody needs a root, in whatever memory, no more. */
+/** Drops one user of a root, in whatever memory. */
 static inline void emp_run_release(emp_engine *sim, int32_t root)
 {
     emp_run_release_in(sim, &sim->device[sim->instance[root].space].memory, root);
@@ -271,7 +271,7 @@ EMP_SIM_INLINE void emp_run_create_outputs(emp_engine *sim, int32_t op, int32_t 
     }
 }
 
-/** Workspace and outputs that nobody reads are no longer needed. */
+/** Releases the workspace and the outputs without readers. */
 static inline void emp_run_release_rest(emp_engine *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
@@ -286,7 +286,7 @@ static inline void emp_run_release_rest(emp_engine *sim, int32_t op)
     }
 }
 
-/** Inputs, all in the same \a memory, are no longer needed. */
+/** Releases the inputs, all of which are in the same \a memory. */
 EMP_SIM_INLINE void emp_run_release_inputs(emp_engine *sim, int32_t op,
                                            emp_sim_memory *memory)
 {
@@ -299,7 +299,7 @@ EMP_SIM_INLINE void emp_run_release_inputs(emp_engine *sim, int32_t op,
             emp_run_release_in(sim, memory, sim->words[i]);
 }
 
-/** Inputs, in whatever memory, are no longer needed. */
+/** Releases the inputs, in whatever memory they are. */
 static inline void emp_run_release_anywhere(emp_engine *sim, int32_t op)
 {
     const emp_sim_op *o = &sim->op[op];
@@ -310,7 +310,7 @@ static inline void emp_run_release_anywhere(emp_engine *sim, int32_t op)
             emp_run_release(sim, sim->words[i]);
 }
 
-/** Nor are the inputs of all ops that are fused into \a op. */
+/** Releases the inputs of all ops that are fused into \a op. */
 EMP_SIM_CALLED void emp_run_release_members(emp_engine *sim, int32_t op)
 {
     const int32_t *next = sim->next_member;
@@ -318,7 +318,7 @@ EMP_SIM_CALLED void emp_run_release_members(emp_engine *sim, int32_t op)
     for (int32_t i = next[op]; i >= 0; i = next[i]) emp_run_release_anywhere(sim, i);
 }
 
-/** Workspace, outputs that nobody reads, and inputs are no longer needed. */
+/** Releases the workspace, the outputs without readers, and the inputs. */
 EMP_SIM_CALLED void emp_run_release_all(emp_engine *sim, int32_t op)
 {
     emp_run_release_rest(sim, op);

@@ -36,7 +36,7 @@ static inline void emp_run_become_ready(emp_engine *sim, int32_t op, int32_t dev
                   emp_run_duration_on(sim, op, device));
 }
 
-/* One of the things that op waits for is there. */
+/* One of the inputs or messages that op waits for is there. */
 EMP_SIM_INLINE void emp_run_arrive(emp_engine *sim, int32_t op)
 {
     emp_sim_op *o = &sim->op[op];
@@ -97,7 +97,7 @@ EMP_SIM_INLINE void emp_run_send_copies(emp_engine *sim, int32_t tensor, int32_t
         emp_run_send_copy(sim, c, device, payload, home);
 }
 
-/* Tells all that read tensor, which has the buffer of root, in the memory home,
+/* Notifies the readers of tensor, which has the buffer of root, in the memory home,
  * and sends its copies. Its readers are those from begin to end, the first of which
  * reads at place. */
 EMP_SIM_INLINE void emp_run_notify_readers(emp_engine *sim, int32_t tensor, int32_t root,
@@ -122,7 +122,7 @@ EMP_SIM_INLINE void emp_run_notify_readers(emp_engine *sim, int32_t tensor, int3
         emp_run_send_copies(sim, tensor, home, first, device);
 }
 
-/* All that wait for the op are told. */
+/* Notifies all ops that wait for the op. */
 static inline void emp_run_notify_all(emp_engine *sim, int32_t op, int32_t device)
 {
     const emp_sim_op *o = &sim->op[op];
@@ -162,9 +162,9 @@ EMP_SIM_CALLED void emp_run_complete_any(emp_engine *sim, int32_t op, int32_t de
                            device);
 }
 
-/* The op is done as far as those who wait for it can tell, and what it needed is released
- * unless that comes later. Most ops have one output, on their device, which is read and no
- * alias, inputs there, and nothing else. d: the device. place: emp_run_first_place(). */
+/* The op is done as far as its readers know, and its inputs are released unless that comes
+ * later. Most ops have one output, on their device, which is read and no alias, inputs there,
+ * and nothing else. d: the device. place: emp_run_first_place(). */
 EMP_SIM_INLINE void emp_run_complete(emp_engine *sim, int32_t op, int32_t device,
                                      emp_sim_device *d, uint32_t place, bool releases)
 {
@@ -209,7 +209,7 @@ static inline void emp_run_issue_op(emp_engine *sim, int32_t op, int32_t device,
                      !launches || EMP_RULES.release_at_issue);
 }
 
-/* All that read the copy are told. */
+/* Notifies all ops that read the copy. */
 static inline void emp_run_deliver_copy(emp_engine *sim, int32_t copy)
 {
     const emp_sim_instance *instance = &sim->instance[copy];
@@ -326,7 +326,7 @@ EMP_SIM_INLINE void emp_run_replace_end(emp_engine *sim, int32_t device,
                                  emp_run_event_at(sim, device, sim->now + line->time_ns));
 }
 
-/* The server has told all of what it has done, and goes on with the least level that waits. */
+/* The server has notified all that wait for its op, and goes on with the least level that waits. */
 EMP_SIM_INLINE void emp_run_choose(emp_engine *sim, int32_t device, emp_sim_device *d)
 {
     emp_sim_link *line = emp_run_line(sim, d);
@@ -343,8 +343,8 @@ EMP_SIM_INLINE void emp_run_choose(emp_engine *sim, int32_t device, emp_sim_devi
 }
 
 /* The server has finished an op. If ops wait, the first of them is taken at once and starts
- * last of all; if none does, the server is idle for those that are now told. Where there are
- * levels, those that are told may be served before those that wait. */
+ * last of all; if none does, the server is idle for the ops that are now notified. Where there are
+ * levels, these may be served before those that wait. */
 static inline void emp_run_end_op(emp_engine *sim, int32_t device)
 {
     emp_sim_device *d = emp_run_device_at(sim, device);
@@ -463,7 +463,7 @@ static inline bool emp_run_play_event(emp_engine *sim)
     return true;
 }
 
-/* Lets what is ready at the start wait, for all of it is there at once. */
+/* Lets the ops that are ready at the start wait, because all of them are there at once. */
 static inline void emp_run_hold_servers(emp_engine *sim)
 {
     for (int32_t d = 0; d < sim->device_count; d++) sim->device[d].current = 0;

@@ -8,8 +8,8 @@
 #include "sim/engine/run/memory.h"
 
 /* The queue of a device: a list, or one for each level, of which the least that is not empty
- * is served. An op waits at its level, a copy to send at its producer's, one to receive at that
- * of its first reader: the caller of emp_run_serve() passes it. */
+ * is served. An op waits at its level, a copy to send at its producer's, one to receive at
+ * its first reader's: the caller of emp_run_serve() passes it. */
 
 /** The op's level, if there are levels. */
 static inline int32_t emp_run_level_of_op(const emp_engine *sim, int32_t op)
@@ -60,7 +60,7 @@ static inline bool emp_run_is_working(const emp_engine *sim, int32_t device)
     return sim->device[device].current >= 0;
 }
 
-/** A core that \a device does not have works. */
+/** Whether a core that \a device does not have works. */
 static inline bool emp_run_works_beside(const emp_engine *sim, int32_t device)
 {
     for (int32_t d = 0; d < sim->device_count; d++) {
@@ -71,7 +71,7 @@ static inline bool emp_run_works_beside(const emp_engine *sim, int32_t device)
     return false;
 }
 
-/** Nobody works on the device's cores. */
+/** Whether none of the device's cores works. */
 static inline bool emp_run_has_idle_core(const emp_engine *sim, int32_t device)
 {
     if (sim->pool[device].core_count > 0 ? sim->pool[device].free_cores == 0
@@ -85,7 +85,7 @@ static inline bool emp_run_has_idle_core(const emp_engine *sim, int32_t device)
     return true;
 }
 
-/** How much longer than alone an op takes that starts now on the group \a device. */
+/** How much longer an op takes that starts now on the group \a device than it would by itself. */
 static inline emp_time_ns emp_run_more_for(const emp_engine *sim, int32_t op,
                                            int32_t device)
 {
@@ -323,7 +323,7 @@ static inline void emp_run_begin_pool_op(emp_engine *sim, int32_t cpu)
     emp_run_create_outputs(sim, op, cpu);
 }
 
-/** When a batch ends that starts now: its bytes are moved after those of the batches before it. */
+/** When a batch ends that starts now: its bytes are moved after the bytes of the batches before it. */
 static inline emp_time_ns emp_run_end_of_batch(emp_engine *sim, emp_sim_pool *pool,
                                                int32_t tasks)
 {
