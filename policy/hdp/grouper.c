@@ -51,6 +51,7 @@ typedef struct {
     const emp_draw *draw;
     const int32_t  *given;
     double          deviation; /* of the noise of the logits */
+    bool for_entropy;          /* gradients are those of the entropy; nothing is drawn */
 } sampling;
 
 /* Away from the streams that groups are drawn from, which begin at their first row. */
@@ -265,6 +266,24 @@ static void draw_strip(emp_grouper *gr, chunk_work *w, emp_real *logits, emp_rng
     }
 }
 
+/* Logits of a strip become the gradient of minus the mean entropy of all rows by the logits. */
+static void spread_strip(const emp_grouper *gr, chunk_work *w, emp_real *logits,
+                         int32_t count)
+{
+    const int32_t G = gr->shape.groups, stride = logits_stride(gr);
+
+    for (int32_t i = 0; i < count; i++) {
+        emp_real    *row = &logits[(int64_t)i * stride];
+        const double entropy = emp_categorical_softmax(row, G);
+        w->entropy += entropy;
+        for (int32_t g = 0; g < G; g++) {
+            const double p = (double)row[g];
+            row[g] =
+                (emp_real)(p > 0 ? p * (log(p) + entropy) / gr->ops->row_count : 0.0);
+        }
+    }
+}
+
 static void add_noise(emp_real *logits, int32_t stride, int32_t groups, int32_t rows,
                       double deviation, emp_rng *rng)
 {
@@ -295,7 +314,10 @@ static void draw_block(emp_grouper *gr, chunk_work *w, const sampling *how, int3
         emp_panels_affine(&gr->out, logits, G, bias, hidden, H, rows);
         if (how->deviation > 0)
             add_noise(logits, G, gr->shape.groups, rows, how->deviation, &normal);
-        draw_strip(gr, w, logits, &rng, how->given, first + i, rows);
+        if (how->for_entropy)
+            spread_strip(gr, w, logits, rows);
+        else
+            draw_strip(gr, w, logits, &rng, how->given, first + i, rows);
         emp_outer_add_rows(d_bias, logits, G, gr->shape.groups, rows);
         memset(d_hidden, 0, (size_t)(rows * H) * sizeof *d_hidden);
         emp_panels_multiply(&gr->out_t, d_hidden, H, logits, G, rows, whole);
@@ -382,14 +404,14 @@ static double root_mean_square(const emp_grouper *gr, int threads)
     return sqrt(sum / ((double)gr->ops->row_count * gr->shape.groups));
 }
 
-void emp_grouper_run(emp_grouper *gr, const emp_draw *draw, const int32_t *given)
+/* Forward and backward over all rows. */
+static void run(emp_grouper *gr, sampling all)
 {
     emp_params *p = &gr->params;
     int32_t     V = gr->ops->type_count, W = gr->shape.type_width, H = gr->shape.hidden;
     chunk_work  work[CHUNKS];
     emp_real   *image = chunk_at(gr, 0, 0).d_type_image;
-    int         threads = draw->threads < CHUNKS ? draw->threads : CHUNKS;
-    sampling    all = {draw, given, 0.0};
+    int         threads = all.draw->threads < CHUNKS ? all.draw->threads : CHUNKS;
 
     emp_linear_forward(gr->type_image, emp_params_value(p, TYPE_EMBEDDING),
                        emp_params_value(p, TYPE_WEIGHT), emp_params_value(p, HIDDEN_BIAS),
@@ -421,4 +443,14 @@ void emp_grouper_run(emp_grouper *gr, const emp_draw *draw, const int32_t *given
         emp_params_gradient(p, TYPE_EMBEDDING), emp_params_gradient(p, TYPE_WEIGHT),
         emp_params_gradient(p, HIDDEN_BIAS), image, emp_params_value(p, TYPE_EMBEDDING),
         emp_params_value(p, TYPE_WEIGHT), V, W, H, 1);
+}
+
+void emp_grouper_run(emp_grouper *gr, const emp_draw *draw, const int32_t *given)
+{
+    run(gr, (sampling){.draw = draw, .given = given});
+}
+
+void emp_grouper_run_entropy(emp_grouper *gr, int32_t threads)
+{
+    run(gr, (sampling){.draw = &(emp_draw){.threads = threads}, .for_entropy = true});
 }

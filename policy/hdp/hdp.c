@@ -366,8 +366,10 @@ static double take_op_gradients(emp_learner *learner, const double *weight, int3
     emp_params   *p = &a->net.params;
     double        loss = 0.0;
 
-    (void)entropy; /* the placer's, which this policy lacks */
     emp_params_zero_gradient(p);
+    if (entropy > 0) emp_grouper_run_entropy(&a->net, learner->threads);
+    for (size_t i = 0; entropy > 0 && i < p->count; i++)
+        p->gradient[i] *= (emp_real)entropy;
     for (int32_t k = 0; k < own; k++) {
         const emp_real *gradient = &a->gradient[(size_t)k * p->count];
         for (size_t i = 0; i < p->count; i++)

@@ -74,6 +74,10 @@ emp_status emp_grouper_start_ranges(emp_grouper *grouper, double slope, double g
  * the noisy logits, and gradients take the noise for a constant. Allocates nothing. */
 void emp_grouper_run(emp_grouper *grouper, const emp_draw *draw, const int32_t *given);
 
+/** Leaves the gradient of the mean entropy of the ops' groups in the parameters' gradients, and sets `entropy`.
+ * The grouping drawn last stays, but its log-probability is gone. Allocates nothing. */
+void emp_grouper_run_entropy(emp_grouper *grouper, int32_t threads);
+
 /* The guide of the placer where the paper is silent: the elites, which are the best placements
  * of a run so far and which the network imitates, and the heat of its draws.
  *
@@ -236,9 +240,9 @@ void emp_hdp_agent_propose(emp_hdp_agent *agent, int32_t samples, const int32_t 
 /* The planner without groups, which the paper compares with: one feed-forward network
  * gives each op a device, independently of all others.
  *
- *     grad J = 1/k sum_j (R_j - b) grad log p(d_j)
+ *     grad J = 1/k sum_j (R_j - b) grad log p(d_j) + e grad H
  *
- * The network is the grouper with devices for groups and Glorot-uniform
+ * where H is the mean entropy of an op's device and e the option `entropy`. The network is the grouper with devices for groups and Glorot-uniform
  * weights. Each of the k placements of an update is a draw of its own; as the network is
  * small, the gradient of each one's log-probability is kept until its score is known. */
 

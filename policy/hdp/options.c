@@ -197,7 +197,7 @@ const emp_option emp_hdp_option_list[] = {
         "learned|random|chunks|metis|scotch|names|colocation|none",
         "who groups ops: the grouper, which learns; one of six ways that do "
         "not; or nobody, and each op has a device of its own: options of groups and of "
-        "the placer, entropy among them, then count for nothing",
+        "the placer then count for nothing",
         EMP_GROUPING_COLOCATION, EMP_GROUPING_LEARNED),
     EMP_WORD_OPTION("order", emp_hdp_options, order, EMP_GROUP_SEQUENCE_WORDS,
                     "of groups given to the placer: mean position of their ops, their "

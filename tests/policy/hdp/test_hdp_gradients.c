@@ -105,6 +105,37 @@ Test(op_agent, keeps_the_gradient_of_each_sample)
     emp_op_agent_clear(&op_agent);
 }
 
+static double mean_entropy(void)
+{
+    emp_grouper_run(&op_agent.net, &draw, op_agent.device);
+    return op_agent.net.entropy;
+}
+
+/* With equal scores nothing but the entropy has a gradient. */
+Test(op_agent, entropy_counts)
+{
+    const emp_score scores[2] = {{.step_time_s = 1.0, .is_feasible = true},
+                                 {.step_time_s = 1.0, .is_feasible = true}};
+    static double   once[20000];
+    emp_hdp_options options = {0};
+    emp_rng         rng;
+
+    MUST(emp_hdp_options_parse(
+        &options, "paper",
+        "grouper_hidden=3,type_width=2,lr=0,clip=1e9,cap=0,entropy=0.5", NULL));
+    MUST(emp_op_agent_init(&op_agent, draw_ops(5000, &rng), 3, &options, 1, 1, NULL));
+    emp_params *params = &op_agent.net.params;
+    emp_op_agent_propose(&op_agent, 2);
+    MUST(emp_learner_backward(&op_agent, scores, 2, 0, 2, NULL));
+    for (size_t i = 0; i < params->count; i++) once[i] = params->gradient[i];
+    for (size_t i = 0; i < params->count; i++) params->gradient[i] *= 2.0;
+    check_slices(params, mean_entropy);
+    op_agent.learner.threads = 3;
+    MUST(emp_learner_backward(&op_agent, scores, 2, 0, 2, NULL));
+    cr_expect_arr_eq(params->gradient, once, params->count * sizeof *once);
+    emp_op_agent_clear(&op_agent);
+}
+
 enum {
     INPUTS = 9,
     HIDDEN = 6,
