@@ -12,10 +12,13 @@
 #include "base/io/atomic_file.h"
 #include "base/io/terminal.h"
 #include "base/text/units.h"
+#include "cli/stop.h"
 
 /* ---- sentences --------------------------------------------------------------------- */
 
 enum { SENTENCE_BYTES = 2048 };
+
+static bool has_answered;
 
 void cli_say(const char *prefix, const char *sentence)
 {
@@ -25,7 +28,10 @@ void cli_say(const char *prefix, const char *sentence)
     snprintf(piece, sizeof piece, "%s%s", prefix, sentence);
     emp_text_clean(clean, piece, strlen(piece), false, &before);
     fprintf(stderr, "%s\n", clean);
+    has_answered = has_answered || cli_stop_is_asked();
 }
+
+bool cli_has_answered(void) { return has_answered; }
 
 static void print_sentence(const char *prefix, const char *format, va_list args)
 {

@@ -85,6 +85,9 @@ EMP_CLI_COMMAND(workloads);
  * come from files. */
 void cli_say(const char *prefix, const char *sentence);
 
+/** Whether a sentence was printed after a signal had asked the program to end. */
+bool cli_has_answered(void);
+
 /** Prints "emplace: <message>" and exits 2. */
 EMP_PRINTF_LIKE(1, 2) _Noreturn void cli_usage_error(const char *format, ...);
 

@@ -141,9 +141,12 @@ static int run_command(struct found *f, int argc, char **argv)
                            "cannot write to standard output");
     }
     if (st == EMP_OK) return 0;
-    if (st == EMP_EINTERRUPTED) return cli_stop_status();
+    const bool has_words = err.msg[0] != '\0';
+    if (st == EMP_EINTERRUPTED) {
+        if (has_words && !cli_has_answered()) cli_say("emplace: ", err.msg);
+        return cli_stop_status();
+    }
     if (st == EMP_EELSEWHERE) return CLI_EXIT_INPUT;
-    bool has_words = err.msg[0] != '\0';
     cli_say(st == EMP_ENOMEM && has_words ? "emplace: out of memory: " : "emplace: ",
             has_words ? err.msg : emp_status_str(st));
     return CLI_EXIT_INPUT;

@@ -48,14 +48,21 @@ static emp_status refuse_method(const char *name, emp_error *err)
         name, array);
 }
 
-static emp_status check_params(const emp_training_params *p, emp_error *err)
+emp_status emp_training_check_method(const emp_method *method, bool imitates,
+                                     emp_error *err)
 {
-    if (!emp_method_has_weights(p->method)) return refuse_method(p->method->name, err);
-    if (p->example != NULL && p->method->learning->imitate == NULL)
+    if (!emp_method_has_weights(method)) return refuse_method(method->name, err);
+    if (imitates && method->learning->imitate == NULL)
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "method %s learns from scores alone and imitates nobody; the "
                          "method go imitates",
-                         p->method->name);
+                         method->name);
+    return EMP_OK;
+}
+
+static emp_status check_params(const emp_training_params *p, emp_error *err)
+{
+    EMP_CHECK(emp_training_check_method(p->method, p->example != NULL, err));
     if (p->problem_count < 1 || (p->budget_evaluations < 1 && p->example == NULL))
         return EMP_ERROR(EMP_EINVAL, "training needs a problem and an evaluation");
     return EMP_OK;

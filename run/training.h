@@ -53,11 +53,16 @@ typedef struct {
     void *context;
 } emp_training_params;
 
+/** Checks before any work that a method can be trained in turns and, if asked, imitate.
+ * \retval EMP_EUNSUPPORTED  It has no weights that fit another graph, or cannot imitate. */
+emp_status emp_training_check_method(const emp_method *method, bool imitates,
+                                     emp_error *err);
+
 /** Trains. The weights depend on the seed and not on the number of threads. Memory: a state and
  * 64 placements a problem.
  * \param[out] weights  Clear them afterwards, also after a failure. After an interrupt they are
  *                      those so far.
- * \retval EMP_EUNSUPPORTED  The method has no weights that fit another graph, or cannot imitate.
+ * \retval EMP_EUNSUPPORTED  As emp_training_check_method().
  * \retval EMP_EINVAL        Two problems have networks of different sizes, or the method ends by
  *                           itself; the message names the problem. Else as emp_run(). */
 emp_status emp_training_run(emp_weights *weights, const emp_training_params *params,

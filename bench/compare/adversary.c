@@ -24,8 +24,7 @@ enum { FIRST = 10 /* random instances to begin with */ };
 
 typedef struct {
     const emp_adversary_params *params;
-    emp_machine                *machine;
-    emp_runtime                *runtime;
+    const emp_machine          *machine;
     emp_rng                     rng;
     emp_adversary_found        *out;
 } hunt;
@@ -138,8 +137,8 @@ static emp_status score(double step_s[2], const hunt *h, const emp_adversary_ins
 
     step_s[0] = step_s[1] = NAN;
     EMP_TRY(build(&graph, a, err));
-    EMP_TRY(
-        emp_problem_create(&problem, graph, h->machine, h->runtime, "adversary", err));
+    EMP_TRY(emp_problem_create(&problem, graph, h->machine, h->params->runtime,
+                               "adversary", err));
     for (int i = 1; i >= 0; i--) { /* the one that places at once, as a rule, first */
         EMP_TRY(run_method(&step_s[i], h, h->params->method[i], problem, err));
         if (isnan(step_s[i])) break;
@@ -231,24 +230,16 @@ static emp_status check(const emp_adversary_params *p, int32_t ops, emp_error *e
 
 emp_status emp_adversary_search(emp_adversary_found        *out,
                                 const emp_adversary_params *params, int32_t op_count,
-                                const char *machine, emp_error *err)
+                                const emp_machine *machine, emp_error *err)
 {
-    emp_status st = EMP_OK;
-    hunt       h = {.params = params, .out = out};
+    hunt h = {.params = params, .machine = machine, .out = out};
 
-    *out = (emp_adversary_found){.machine = machine, .ratio = NAN};
+    *out = (emp_adversary_found){.ratio = NAN};
     EMP_CHECK(check(params, op_count, err));
-    EMP_TRY(emp_machine_load(&h.machine, machine, err));
-    EMP_TRY(emp_runtime_load(&h.runtime, params->runtime, err));
     emp_rng_init(&h.rng, params->seed, (uint32_t)op_count,
-                 (uint32_t)h.machine->device_count);
-    EMP_TRY(anneal(&h, op_count, err));
-    if (emp_stop_is_set(params->stop)) st = EMP_EINTERRUPTED;
-
-cleanup:
-    emp_runtime_destroy(h.runtime);
-    emp_machine_destroy(h.machine);
-    return st;
+                 (uint32_t)machine->device_count);
+    EMP_CHECK(anneal(&h, op_count, err));
+    return emp_stop_is_set(params->stop) ? EMP_EINTERRUPTED : EMP_OK;
 }
 
 /* ---- the file ---- */

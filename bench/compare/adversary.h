@@ -29,14 +29,14 @@ typedef struct {
 } emp_adversary_instance;
 
 typedef struct {
-    const emp_method *method[2];  /**< the one that is to lose, and the one it loses to */
-    const char       *runtime;    /**< name or path */
-    int64_t           budget;     /**< evaluations of either */
-    int32_t           seed_count; /**< of runs on an instance, from 1 on */
-    int32_t           trials;     /**< instances that are tried, at most */
-    double            target;     /**< the search ends with an instance of this ratio */
-    uint64_t          seed;       /**< of the search */
-    const atomic_int *stop;       /**< OPTIONAL */
+    const emp_method  *method[2]; /**< the one that is to lose, and the one it loses to */
+    const emp_runtime *runtime;   /**< borrowed */
+    int64_t            budget;    /**< evaluations of either */
+    int32_t            seed_count; /**< of runs on an instance, from 1 on */
+    int32_t            trials;     /**< instances that are tried, at most */
+    double             target;     /**< the search ends with an instance of this ratio */
+    uint64_t           seed;       /**< of the search */
+    const atomic_int  *stop;       /**< OPTIONAL */
     /** OPTIONAL. Called after each trial. */
     void (*on_trial)(void *context, int32_t trials, double ratio);
     void *context;
@@ -44,7 +44,6 @@ typedef struct {
 
 /** The best instance of a size on a machine. */
 typedef struct {
-    const char            *machine; /**< as given; borrowed */
     emp_adversary_instance instance;
     double                 step_s[2]; /**< median over seeds */
     double                 ratio;     /**< of these; NaN: no instance counts */
@@ -56,7 +55,7 @@ typedef struct {
  * \retval EMP_EINTERRUPTED \a stop was set; \a out has the best until then. Else as emp_run(). */
 emp_status emp_adversary_search(emp_adversary_found        *out,
                                 const emp_adversary_params *params, int32_t op_count,
-                                const char *machine, emp_error *err);
+                                const emp_machine *machine, emp_error *err);
 
 /** Writes the instance as a list of ops, whole or not at all. \retval EMP_EIO */
 emp_status emp_adversary_save(const char *path, const emp_adversary_found *found,

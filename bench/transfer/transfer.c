@@ -560,6 +560,9 @@ static emp_status make(plan *p, emp_error *err)
     EMP_CHECK(emp_split_find(&p->split, p->params->split, err));
     EMP_CHECK(emp_methods_find(p->learner, &p->learner_count, MOST_LEARNERS,
                                p->params->methods, err));
+    for (int32_t i = 0; i < p->learner_count; i++)
+        EMP_CHECK(
+            emp_training_check_method(p->learner[i], p->params->imitate != NULL, err));
     EMP_CHECK(load(p, err));
     EMP_CHECK(train_all(p, err));
     EMP_CHECK(allocate(p, err));

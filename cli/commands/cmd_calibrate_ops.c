@@ -220,6 +220,7 @@ static emp_status measure(struct bench *b, emp_device_id gpu, emp_error *err)
     emp_status st = emp_profile_measure(&b->profile, &params, err);
     cli_bar_clear(&b->bar);
     cli_stop_unwatch();
+    if (st == EMP_EINTERRUPTED && !b->is_keeping) cli_say("emplace: ", "interrupted");
     if (st != EMP_EINTERRUPTED || !b->is_keeping) return st;
     EMP_CHECK(emp_kernel_cache_save(&b->cache, b->args->cache, err));
     cli_warn("interrupted; %s has the kernels that are known, and the same command goes "

@@ -22,7 +22,8 @@ static const struct argp_option options[] = {
      "cluster "
      "needs N)",
      0},
-    {"top", KEY_TOP, "N", 0, "Ways that are printed as text (default 10)", 0},
+    {"top", KEY_TOP, "N", 0,
+     "Ways that are printed (default 10 as text or Markdown, all as CSV or JSON)", 0},
     {"objective", KEY_OBJECTIVE, "NAME", 0,
      "step-time (default); for a model that is served also batch: the most sequences "
      "that "
@@ -121,6 +122,7 @@ emp_status cmd_plan(int argc, char **argv, emp_error *err)
                             "--gpus and --all-ranks");
         return cli_serving_llama(&args.parallel, err);
     }
-    return cli_parallel_plan(&args.parallel, args.gpus, args.top > 0 ? args.top : TOP,
-                             err);
+    if (args.top == 0)
+        args.top = cli_format_is_for_people(args.parallel.format) ? TOP : INT32_MAX;
+    return cli_parallel_plan(&args.parallel, args.gpus, args.top, err);
 }

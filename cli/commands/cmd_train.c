@@ -285,6 +285,7 @@ static emp_status cli_train_on_tasks(const cli_place_args *args, emp_error *err)
                 : args->imitate != NULL ? 0
                                         : DEFAULT_BUDGET;
     EMP_TRY(emp_method_find(&method, args->method, err));
+    EMP_TRY(emp_training_check_method(method, args->imitate != NULL, err));
     EMP_TRY(load(t, err));
     EMP_TRY(show_all(t, err));
     EMP_TRY(train_in_turns(t, method, err));

@@ -426,10 +426,8 @@ static emp_status plan_training(inputs *in, const cli_parallel_options *options,
     emp_sheet_set_title(&sheet, "%s on %d GPU%s of %s, %d sequences of %d tokens a step",
                         options->spec, gpus, emp_units_plural(gpus), in->fleet.all->name,
                         plan.batch, in->spec.degrees.sequence);
-    const bool is_cut = cli_format_is_for_people(options->format) && top < plan.feasible;
-    const bool is_all = !cli_format_is_for_people(options->format) || top >= plan.count;
     for (int32_t i = 0; i < plan.count; i++)
-        if (is_all || (i < plan.feasible && !(is_cut && i >= top)))
+        if (top >= plan.count || (i < plan.feasible && i < top))
             add_row(&sheet, &plan, &in->spec, i);
     note_plan(&sheet, &plan, in);
     EMP_TRY(emp_sheet_print(stdout, &sheet, options->format, err));

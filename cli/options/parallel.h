@@ -7,8 +7,8 @@
 #include "bench/plots/drawing.h"
 #include "cli/options/serving.h"
 
-/** Prints the ways to spread a step of training or of serving over \a gpus (0: as many as the degrees need or the machine has), the first \a top of them as
- * text. */
+/** Prints the ways to spread a step of training or of serving over \a gpus (0: as many as the degrees need or the machine has), the first
+ * \a top of them. */
 emp_status cli_parallel_plan(const cli_parallel_options *options, int32_t gpus,
                              int32_t top, emp_error *err);
 

@@ -232,7 +232,6 @@ emp_status cli_serving_plan(const cli_parallel_options *options,
     emp_serving_ways ways = {0};
     emp_sheet        sheet = {0};
     const double     total = (double)fleet->all->gpu.memory_bytes;
-    const bool       is_text = cli_format_is_for_people(options->format);
 
     if (options->all_ranks) EMP_FAIL(EMP_EINVAL, OF_TRAINING);
     if (fleet->count > 1)
@@ -249,7 +248,7 @@ emp_status cli_serving_plan(const cli_parallel_options *options,
     EMP_SHEET_INIT(&sheet, columns);
     set_title(&sheet, options, spec, fleet->all->name, gpus);
     for (int32_t i = 0; i < ways.count; i++)
-        if (!is_text || top >= ways.count || (i < ways.feasible && i < top))
+        if (top >= ways.count || (i < ways.feasible && i < top))
             add_row(&sheet, &ways, i, spec, total);
     note_plan(&sheet, &ways, spec, total);
     EMP_TRY(note_prompts(&sheet, &ways, spec, fleet->all, err));

@@ -28,7 +28,7 @@ typedef struct {
     emp_sheet_format format;
 } cli_parallel_options;
 
-/** Prints the ways to serve the model of a spec on \a gpus GPUs, the first \a top of them as text; or with a form only the
+/** Prints the ways to serve the model of a spec on \a gpus GPUs, the first \a top of them; or with a form only the
  * command of the best way. \retval EMP_EUNSUPPORTED  GPUs of several models, or the form cannot state the way. */
 emp_status cli_serving_plan(const cli_parallel_options *options,
                             const emp_parallel_spec *spec, const emp_fleet *fleet,

@@ -671,6 +671,19 @@ Test(cli, interrupt_ends_bounds_beside_a_placement)
     cr_expect_str_eq(program_out, "");
 }
 
+/* Two commands that keep nothing of what they have measured so far. */
+Test(cli, interrupt_is_answered_in_a_sentence)
+{
+    static const char *const commands[] = {"bench mechanisms",
+                                           "calibrate measure -o cores.yaml"};
+
+    for (size_t i = 0; i < COUNT(commands); i++) {
+        cr_expect_eq(emplace_interrupt(commands[i]), 130);
+        cr_expect_str_eq(program_err, "emplace: interrupted\n", "%s", commands[i]);
+        cr_expect_str_eq(program_out, "");
+    }
+}
+
 Test(cli, an_interrupted_export_leaves_whole_plans)
 {
     int            count = 0;

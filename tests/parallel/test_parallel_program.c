@@ -243,6 +243,8 @@ Test(parallel, a_plan_says_why_ways_fail_and_what_a_change_would_give)
         feasible++;
     }
     cr_expect(feasible > 0 && feasible < count);
+    plan = emplace_json("plan llama3-70b:batch=32 -m b200x8 --top 2 --format json");
+    cr_expect_eq(json_array_size(json_at(plan, "rows")), 2);
     emplace_prints("plan llama3-70b:batch=32 -m b200x8 --top 2",
                    "need more than|With |the step takes|Megatron-LM: "
                    "--tensor-model-parallel-size");

@@ -28,7 +28,10 @@ struct args {
     int32_t              name_count;
     int32_t              size[MOST_SIZES], size_count;
     char                 machine[MOST_MACHINES][NAME_BYTES];
+    emp_machine         *loaded[MOST_MACHINES]; /* likewise */
     int32_t              machine_count;
+    const char          *runtime;
+    emp_runtime         *loaded_runtime;
     emp_adversary_params params;
     const char          *out;
     bool                 is_forced, is_keeping;
@@ -109,7 +112,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
     case ARGP_KEY_INIT: state->child_inputs[0] = &a->format; return 0;
     case KEY_SIZES: read_sizes(a, arg); return 0;
     case KEY_MACHINES: read_machines(a, arg); return 0;
-    case 'r': p->runtime = arg; return 0;
+    case 'r': a->runtime = arg; return 0;
     case 'b': p->budget = cli_integer("budget", arg, 1, 1000000); return 0;
     case KEY_SEEDS:
         p->seed_count = (int32_t)cli_integer("seeds", arg, 1, EMP_ADVERSARY_SEEDS);
@@ -166,16 +169,22 @@ static const emp_sheet_column columns[] = {
     EMP_COLUMN("ratio", "A / B", EMP_SHEET_REAL, .digits = 3)};
 
 static void add(emp_sheet *s, const struct args *a, const emp_adversary_found *f,
-                int32_t ops)
+                int32_t ops, const char *machine)
 {
-    EMP_SHEET_ADD(s, EMP_V(ops), EMP_V(f->machine), EMP_V(a->params.runtime),
+    EMP_SHEET_ADD(s, EMP_V(ops), EMP_V(machine), EMP_V(a->runtime),
                   EMP_V(a->params.method[0]->name), EMP_V(a->params.method[1]->name),
                   EMP_V(f->trials), EMP_V(f->ratio > 0 ? f->step_s[0] : NAN),
                   EMP_V(f->ratio > 0 ? f->step_s[1] : NAN), EMP_V(f->ratio));
 }
 
+/* The instance on which A loses most, and its machine as given. */
+typedef struct {
+    emp_adversary_found found;
+    const char         *machine; /* borrowed */
+} worst_case;
+
 /* Sizes from the smallest on, and machines within a size; ends with the first that reaches the ratio. */
-static emp_status search(emp_sheet *sheet, emp_adversary_found *best, struct args *a,
+static emp_status search(emp_sheet *sheet, worst_case *best, struct args *a,
                          emp_error *err)
 {
     for (int32_t s = 0; s < a->size_count; s++)
@@ -183,21 +192,21 @@ static emp_status search(emp_sheet *sheet, emp_adversary_found *best, struct arg
             emp_adversary_found found;
             cli_bar_init(&a->bar, NULL);
             const emp_status st =
-                emp_adversary_search(&found, &a->params, a->size[s], a->machine[m], err);
+                emp_adversary_search(&found, &a->params, a->size[s], a->loaded[m], err);
             cli_bar_clear(&a->bar);
             if (st != EMP_OK && st != EMP_EINTERRUPTED) return st;
-            add(sheet, a, &found, a->size[s]);
-            if (!(found.ratio <= best->ratio) && !isnan(found.ratio)) *best = found;
-            if (st != EMP_OK || best->ratio >= a->params.target) return st;
+            add(sheet, a, &found, a->size[s], a->machine[m]);
+            if (!(found.ratio <= best->found.ratio) && !isnan(found.ratio))
+                *best = (worst_case){found, a->machine[m]};
+            if (st != EMP_OK || best->found.ratio >= a->params.target) return st;
         }
     return EMP_OK;
 }
 
 /* How to run both again, with the seeds of the medians. */
-static void note_commands(emp_sheet *sheet, const struct args *a,
-                          const emp_adversary_found *best)
+static void note_commands(emp_sheet *sheet, const struct args *a, const worst_case *best)
 {
-    if (!(best->ratio > 0)) {
+    if (!(best->found.ratio > 0)) {
         emp_sheet_note(sheet,
                        "On no instance do both methods find a placement that fits.");
         return;
@@ -205,9 +214,9 @@ static void note_commands(emp_sheet *sheet, const struct args *a,
     emp_sheet_note(sheet,
                    "A is %s, and B is %s, runtime %s; medians over %d seeds at %" PRId64
                    " evaluations.",
-                   a->name[0], a->name[1], a->params.runtime, a->params.seed_count,
+                   a->name[0], a->name[1], a->runtime, a->params.seed_count,
                    a->params.budget);
-    if (best->ratio < a->params.target)
+    if (best->found.ratio < a->params.target)
         emp_sheet_note(sheet,
                        "No instance reaches %g; more --trials or larger --sizes may.",
                        a->params.target);
@@ -215,21 +224,31 @@ static void note_commands(emp_sheet *sheet, const struct args *a,
         emp_sheet_note(sheet,
                        "emplace place %s --machine %s --runtime %s --method %s --budget "
                        "%" PRId64 " --seed 1",
-                       a->out, best->machine, a->params.runtime, a->name[i],
-                       a->params.budget);
+                       a->out, best->machine, a->runtime, a->name[i], a->params.budget);
 }
 
-static emp_status find_methods(struct args *a, emp_error *err)
+/* Finds the methods and reads the machines and the runtime before the search begins. */
+static emp_status load(struct args *a, emp_error *err)
 {
     for (int i = 0; i < 2; i++)
         EMP_CHECK(emp_method_find(&a->params.method[i], a->name[i], err));
+    for (int32_t i = 0; i < a->machine_count; i++)
+        EMP_CHECK(emp_machine_load(&a->loaded[i], a->machine[i], err));
+    EMP_CHECK(emp_runtime_load(&a->loaded_runtime, a->runtime, err));
+    a->params.runtime = a->loaded_runtime;
     return EMP_OK;
+}
+
+static void clear(struct args *a)
+{
+    for (int32_t i = 0; i < a->machine_count; i++) emp_machine_destroy(a->loaded[i]);
+    emp_runtime_destroy(a->loaded_runtime);
 }
 
 /* A method, a machine or a runtime may be a file. */
 static emp_status check_output(const struct args *a, emp_error *err)
 {
-    const char *inputs[MOST_MACHINES + 3] = {a->params.runtime};
+    const char *inputs[MOST_MACHINES + 3] = {a->runtime};
 
     for (int i = 0; i < 2; i++)
         inputs[1 + i] = emp_method_exists(a->name[i]) ? NULL : a->name[i];
@@ -241,17 +260,17 @@ static emp_status check_output(const struct args *a, emp_error *err)
 
 emp_status cmd_bench_adversary(int argc, char **argv, emp_error *err)
 {
-    emp_status           st = EMP_OK, ended = EMP_OK;
-    struct args          a = {.params = {.runtime = "ideal",
-                                         .budget = 100,
-                                         .seed_count = 3,
-                                         .trials = 300,
-                                         .target = 2,
-                                         .seed = 1,
-                                         .stop = cli_stop_flag(),
-                                         .on_trial = on_trial}};
-    emp_adversary_found *best = NULL;
-    emp_sheet            sheet;
+    emp_status  st = EMP_OK, ended = EMP_OK;
+    struct args a = {.runtime = "ideal",
+                     .params = {.budget = 100,
+                                .seed_count = 3,
+                                .trials = 300,
+                                .target = 2,
+                                .seed = 1,
+                                .stop = cli_stop_flag(),
+                                .on_trial = on_trial}};
+    worst_case *best = NULL;
+    emp_sheet   sheet;
 
     a.params.context = &a;
     read_sizes(&a, "4,6,8,12,16,24");
@@ -259,18 +278,20 @@ emp_status cmd_bench_adversary(int argc, char **argv, emp_error *err)
     EMP_SHEET_INIT(&sheet, columns);
     cli_parse(&cmd_bench_adversary_argp, argc, argv, &a);
     EMP_TRY(check_output(&a, err));
-    EMP_TRY(find_methods(&a, err));
+    EMP_TRY(load(&a, err));
     EMP_TRY(EMP_ALLOC(best, 1));
-    best->ratio = NAN;
+    best->found.ratio = NAN;
     ended = search(&sheet, best, &a, err);
     cli_stop_unwatch();
     if (ended != EMP_EINTERRUPTED) EMP_TRY(ended);
-    if (a.out != NULL && best->ratio > 0) EMP_TRY(emp_adversary_save(a.out, best, err));
+    if (a.out != NULL && best->found.ratio > 0)
+        EMP_TRY(emp_adversary_save(a.out, &best->found, err));
     note_commands(&sheet, &a, best);
     EMP_TRY(cli_print_sheet(&sheet, a.format, err));
     st = ended;
 
 cleanup:
     emp_free(best);
+    clear(&a);
     return st;
 }
