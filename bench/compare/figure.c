@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/compare/comparison_internal.h"
+#include "bench/plots/axis.h"
 #include "bench/plots/chart.h"
 #include "bench/plots/gnuplot.h"
 #include "bench/plots/html.h"
@@ -13,6 +14,7 @@
 enum {
     WIDTH = 860, /* of a panel */
     HEIGHT = 520,
+    MARKS = 8,      /* of an axis, at most */
     LABEL_ROWS = 30 /* labels that fit above each other */
 };
 
@@ -180,20 +182,17 @@ static void label_dots(FILE *script, const struct panel *f)
     }
 }
 
-/* 1, 2 and 5 times each power of ten in the range. */
-static void write_tics(FILE *script, double low, double high)
+/* A logarithmic axis, x or y, with round numbers as marks also where it has less than a decade. */
+static void write_axis(FILE *script, char name, double low, double high)
 {
-    static const double digits[] = {1, 2, 5};
-    const int32_t first = (int32_t)floor(log10(low)), last = (int32_t)ceil(log10(high));
-    const char   *comma = "";
+    const emp_axis axis = {.low = low, .high = high, .is_log = true};
+    double         mark[EMP_AXIS_MARKS];
+    const int32_t  count = emp_axis_marks(&axis, MARKS, mark);
 
-    fprintf(script, "set ytics (");
-    for (int32_t power = first; power <= last; power++) {
-        for (size_t i = 0; i < sizeof digits / sizeof *digits; i++) {
-            fprintf(script, "%s%.9g", comma, digits[i] * pow(10, power));
-            comma = ", ";
-        }
-    }
+    fprintf(script, "set logscale %c\nset %crange [%.9g:%.9g]\nset %ctics (", name, name,
+            low, high, name);
+    for (int32_t i = 0; i < count; i++)
+        fprintf(script, "%s%.9g", i > 0 ? ", " : "", mark[i]);
     fprintf(script, ")\n");
 }
 
@@ -206,14 +205,13 @@ static void write_frame(FILE *script, const struct panel *f)
         script,
         "unset label\nunset arrow\nunset key\nset border 3 lc rgb '#808080'\n"
         "set tics nomirror scale 0.5\nset grid ytics lc rgb '#d0d0d0' lw 0.6 dt 1\n"
-        "set logscale xy\nset xrange [%.9g:%.9g]\nset yrange [%.9g:%.9g]\n"
         "set rmargin 16\nset xlabel '%s'\n"
         "set ylabel 'best step so far, s'\nset style circle radius screen 0.004 noclip\n"
         "set title '%s on %s'\n",
-        f->first, f->last, f->low_s / 1.08, f->high_s * 1.08,
         f->axis == EMP_BY_CLOCK ? "CPU seconds of one thread" : "placements scored",
         c->row[f->row].title, c->row[f->row].machine);
-    write_tics(script, f->low_s / 1.08, f->high_s * 1.08);
+    write_axis(script, 'x', f->first, f->last);
+    write_axis(script, 'y', f->low_s / 1.08, f->high_s * 1.08);
     if (bound_s > 0)
         fprintf(
             script,

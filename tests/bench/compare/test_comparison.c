@@ -316,6 +316,21 @@ Test(comparison, where_nobody_finds_anything_nobody_is_best)
     fclose(out);
 }
 
+/* Marks of an axis are texts of a blank and a number. From 0.9 to 3.6 ms there are only two of 1, 2 and 5
+ * times a power of ten. */
+Test(comparison, axes_of_less_than_a_decade_have_marks)
+{
+    char *text = NULL;
+    int   marks = 0;
+
+    if (!emp_gnuplot_exists()) return;
+    compare("one", "dp-contiguous,anneal");
+    ASSERT_PRINTED(text, emp_comparison_draw_figure(out, c, 0, false, &err));
+    for (const char *at = text; (at = strstr(at, "> 0")) != NULL; at++) marks++;
+    cr_expect_geq(marks, 3, "%d of the step time", marks);
+    free(text);
+}
+
 static int32_t count_lines(filler *fill)
 {
     SCOPED(emp_sheet, emp_sheet_clear) sheet;
