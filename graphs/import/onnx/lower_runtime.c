@@ -146,6 +146,22 @@ static bool has_small_elements(const emp_onnx_value *value)
     return false;
 }
 
+/* A table of quantised weights with its scales, of which a step holds the bits that they have; any other one as it is. */
+static emp_port grouped_table(emp_onnx_call *c, emp_shape table, int64_t bits)
+{
+    emp_onnx_value      *data = emp_onnx_in(c, 0);
+    const int64_t        block = emp_onnx_int(c, "block_size", 128);
+    const emp_group_kind kind =
+        emp_onnx_in(c, 3) != NULL ? EMP_GROUP_ZERO : EMP_GROUP_SCALE;
+    const emp_dtype dtype = block < 1 || block > INT32_MAX
+                                ? EMP_DTYPE_NONE
+                                : emp_dtype_grouped((int32_t)bits, (int32_t)block, kind);
+
+    if (!data->is_weight || dtype == EMP_DTYPE_NONE) return emp_onnx_in_port(c, 0);
+    return emp_onnx_grouped_port(
+        c->o, data, emp_tf_join(c->o->tf, c->name, "/", "weight"), table, dtype);
+}
+
 /* Rows of a table of quantised weights; several share one byte where bytes hold few bits each. */
 static void gather_grouped(emp_onnx_call *c, const char *word)
 {
@@ -160,13 +176,13 @@ static void gather_grouped(emp_onnx_call *c, const char *word)
                         table.rank);
         return;
     }
-    for (int32_t d = 1; d < table.rank; d++) shape.dim[shape.rank++] = table.dim[d];
     if (data->dtype == EMP_DTYPE_UINT8 && table.rank > 1 && !has_small_elements(data))
-        shape.dim[shape.rank - 1] = emp_onnx_times(shape.dim[shape.rank - 1], 8 / bits);
+        table.dim[table.rank - 1] = emp_onnx_times(table.dim[table.rank - 1], 8 / bits);
+    for (int32_t d = 1; d < table.rank; d++) shape.dim[shape.rank++] = table.dim[d];
     emp_onnx_out(c, 0,
-                 emp_onnx_emit_shaped(
-                     c, word, shape, scale->dtype,
-                     EMP_TF_PORTS(emp_onnx_in_port(c, 0), emp_onnx_in_port(c, 1))));
+                 emp_onnx_emit_shaped(c, word, shape, scale->dtype,
+                                      EMP_TF_PORTS(grouped_table(c, table, bits),
+                                                   emp_onnx_in_port(c, 1))));
 }
 
 /* Products of integers whose result is of floating point, at once. */

@@ -254,12 +254,18 @@ EMP_COST(transpose)
     if (is_identity) *cost = (emp_op_cost){.op_class = EMP_OP_KERNELLESS};
 }
 
-/* Rows and indices; the size of the table does not matter. */
+/* Reads indices and rows, the latter as the table has them: quantised ones become floats. The size of the table does not
+ * matter, and a resource does not say its type. */
 EMP_COST(gather)
 {
-    int64_t rows = emp_view_output_bytes(op);
+    const emp_dtype dtype = op->input[0].dtype;
+    const int64_t   rows = emp_view_output_bytes(op);
+    const int64_t   held =
+        dtype == EMP_DTYPE_RESOURCE
+              ? rows
+              : emp_dtype_size_bytes(dtype, emp_shape_elements(&op->output[0].shape));
 
-    cost_copy(op, emp_add_saturating(rows, emp_info_bytes(&op->input[1])), rows, cost);
+    cost_copy(op, emp_add_saturating(held, emp_info_bytes(&op->input[1])), rows, cost);
 }
 
 /* Adds every row of the data to its segment, after clearing the output. */

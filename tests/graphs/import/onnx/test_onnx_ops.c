@@ -227,6 +227,27 @@ Test(onnx_ops, weights_of_four_bits_count_as_such)
     cr_expect_lt(g->parameter_bytes, 16 * 64);
 }
 
+/* 1,000 rows of 32 weights in blocks of 16, however they are packed: half a byte each, and 2 bytes a block. Three rows are
+ * read by as many int64 indices, and become floats. */
+Test(onnx_ops, tables_of_four_bits_count_as_such)
+{
+    static const char *const tables[] = {"21:1000,32", "22:1000,32", "2:1000,16"};
+
+    for (size_t i = 0; i < COUNT(tables); i++) {
+        start();
+        onnx_text(&w, "in ids 7:3; weight s 1000,2; out y");
+        onnx_text(&w, scratch_print("weight q %s", tables[i]));
+        onnx_node_of(&w, MS, "GatherBlockQuantized", "q,ids,s", "y",
+                     "bits=4 block_size=16", NULL, NULL);
+        emp_graph *g = onnx_load(&w, 13, NULL, NULL);
+        cr_expect_eq(g->parameter_count, 32000, "%s", tables[i]);
+        cr_expect_eq(g->parameter_bytes, 32000 / 2 + 2000 * 2, "%s", tables[i]);
+        const emp_op_cost *cost = g->op[graph_find(g, "y")].cost;
+        cr_expect_eq(cost->bytes_read, 3 * (32 / 2 + 2 * 2 + 8), "%s", tables[i]);
+        cr_expect_eq(cost->bytes_written, 3 * 32 * 4, "%s", tables[i]);
+    }
+}
+
 /* ONNX Runtime's models of tied embeddings have one tensor for the table and the last product. */
 Test(onnx_ops, quantised_weights_of_several_readers_are_held_once)
 {
