@@ -52,6 +52,19 @@ Test(config, steps_hold_weights_states_and_caches)
     }
 }
 
+/* Logits of 3 x 8 tokens and 100 words in float32: a log-softmax, a look-up and the gradients of both, as PyTorch's ops have
+ * them (test_op_families.c). */
+Test(config, losses_have_the_passes_of_pytorch)
+{
+    const emp_graph   *g = config_load(TINY(""), ",batch=3,seq=8");
+    const emp_op_cost *cost = g->op[graph_find(g, "loss")].cost;
+    const int64_t      logits = 3 * 8 * 100 * 4;
+
+    cr_expect_eq(cost->kernels, 4);
+    cr_expect_eq(cost->bytes_read, 5 * logits);
+    cr_expect_eq(cost->bytes_written, 3 * logits);
+}
+
 /* Only the latent vector and the rotated key: 2 x (512 + 64) bytes a token and layer. */
 Test(config, caches_of_latent_attention_hold_the_vector)
 {
