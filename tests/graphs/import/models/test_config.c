@@ -56,13 +56,14 @@ Test(config, steps_hold_weights_states_and_caches)
  * them (test_op_families.c). */
 Test(config, losses_have_the_passes_of_pytorch)
 {
-    const emp_graph   *g = config_load(TINY(""), ",batch=3,seq=8");
+    emp_graph         *g = config_load(TINY(""), ",batch=3,seq=8");
     const emp_op_cost *cost = g->op[graph_find(g, "loss")].cost;
     const int64_t      logits = 3 * 8 * 100 * 4;
 
     cr_expect_eq(cost->kernels, 4);
     cr_expect_eq(cost->bytes_read, 5 * logits);
     cr_expect_eq(cost->bytes_written, 3 * logits);
+    emp_graph_destroy(g);
 }
 
 /* Only the latent vector and the rotated key: 2 x (512 + 64) bytes a token and layer. */
