@@ -745,7 +745,7 @@ Test(cluster, of_uneven_hosts_has_domains_within_each, .init = scratch_create,
     }
 }
 
-/* Ring and exchange by hand: of 8 GPUs each sends 7/8 of its bytes twice, over seven links of 51.2 GB/s at once, and of two over
+/* Ring and exchange by hand: of 8 GPUs each sends 7/8 of its bytes twice, over seven links of 48 GB/s at once, and of two over
  * one of them. */
 Test(cluster, of_a_mesh_uses_all_links_of_a_gpu, .fini = expect_all_freed)
 {
@@ -758,7 +758,7 @@ Test(cluster, of_a_mesh_uses_all_links_of_a_gpu, .fini = expect_all_freed)
         const emp_parallel p = emp_parallel_of(cluster, &model, &degrees);
         cr_expect_float_eq(
             emp_group_collective_s(&p, EMP_LINK_ALL_REDUCE, EMP_GROUP_TENSOR, 1e9),
-            10e-6 + 2e9 / tp / 51.2e9, 1e-9, "tp=%d", tp);
+            10e-6 + 2e9 / tp / 48e9, 1e-9, "tp=%d", tp);
     }
     emp_cluster_destroy(cluster);
     cluster = load_cluster("h20x8"); /* NVSwitch */

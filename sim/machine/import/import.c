@@ -494,11 +494,9 @@ static bool is_member(const emp_nvlink_set *set, int32_t gpu)
     return (set->members >> gpu & 1) != 0;
 }
 
-/* A set of heterogeneous GPUs is as fast as its slowest. \return whether that is faster than PCIe. */
-static bool rate_fabric(emp_import_fabric *fabric, const emp_import_plan *plan)
+/* A set of heterogeneous GPUs is as fast as its slowest. Copies take it even where PCIe is faster, as drivers have it. */
+static void rate_fabric(emp_import_fabric *fabric, const emp_import_plan *plan)
 {
-    double by_tree = 0.0;
-
     fabric->gb_per_s = INFINITY;
     fabric->latency_us = EMP_IMPORT_PAIR_US;
     for (int32_t i = 0; i < plan->matrix.gpu_count; i++) {
@@ -509,9 +507,7 @@ static bool rate_fabric(emp_import_fabric *fabric, const emp_import_plan *plan)
         fabric->gb_per_s = fmin(fabric->gb_per_s, share * gpu->links->nvlink_gb_per_s *
                                                       fabric->set.nvlinks);
         if (fabric->set.is_switch) fabric->latency_us = gpu->links->switch_latency_us;
-        by_tree = fmax(by_tree, gpu->gb_per_s);
     }
-    return fabric->gb_per_s > by_tree;
 }
 
 static emp_status find_fabrics(emp_import_plan *plan, emp_error *err)
@@ -524,11 +520,9 @@ static emp_status find_fabrics(emp_import_plan *plan, emp_error *err)
     EMP_CHECK(emp_nvlink_sets_find(&plan->sets, &plan->matrix, nvlinks,
                                    plan->request->topology, err));
     for (int32_t i = 0; i < plan->sets.count; i++) {
-        emp_import_fabric fabric = {.set = plan->sets.set[i]};
-        if (rate_fabric(&fabric, plan))
-            plan->fabric[plan->fabric_count++] = fabric;
-        else
-            plan->slow_sets++;
+        emp_import_fabric *fabric = &plan->fabric[plan->fabric_count++];
+        *fabric = (emp_import_fabric){.set = plan->sets.set[i]};
+        rate_fabric(fabric, plan);
     }
     return EMP_OK;
 }

@@ -285,7 +285,6 @@ typedef struct {
     emp_import_gpu  gpu[EMP_IMPORT_GPUS];
     int32_t         fabric_count;
     emp_import_fabric fabric[EMP_MAX_FABRICS];
-    int32_t           slow_sets;       /* NVLinks slower than PCIe, left out */
     double            socket_gb_per_s; /* 0: sockets have no links of their own */
 } emp_import_plan;
 

@@ -58,7 +58,8 @@ static const struct {
                     {"Tesla V100-DGXS*", "the SXM2 board, with 15.7 TFLOP/s"}};
 
 /* PCIe, NVLink and XGMI are documented. The rate of NVSwitch was measured: the machine files say where. */
-#define PAIR 0.9 /* of the NVLinks of a pair: rtx3090x4 */
+#define PAIR 0.9  /* of the NVLinks of a pair: rtx3090x4 */
+#define XGMI 0.75 /* of an XGMI link: mi300x8 */
 static const emp_gpu_links links[] = {
     {"k40", 3, 0, 0, 10, PAIR, 0, 0, NULL},
     {"k80", 3, 0, 0, 10, PAIR, 0, 0, NULL},
@@ -78,8 +79,8 @@ static const emp_gpu_links links[] = {
     {"rtx3060", 4, 0, 0, 24, PAIR, 0, 0, NULL},
     {"rtx3090", 4, 4, 14.0625, 24, PAIR, 0.7, 10, NULL},
     {"rtx4090", 4, 0, 0, 24, PAIR, 0, 0, NULL},
-    {"mi300x", 5, 7, 64, 10, 0.8, 0, 0, NULL},
-    {"mi355x", 5, 7, 76.8, 10, 0.8, 0, 0, NULL},
+    {"mi300x", 5, 7, 64, 10, XGMI, 0, 0, NULL},
+    {"mi355x", 5, 7, 76.8, 10, XGMI, 0, 0, NULL},
 };
 static const emp_gpu_links other_links = {NULL, 4, 18, 25, 10, PAIR, 0.7, 10, NULL};
 

@@ -267,12 +267,6 @@ static void write_limits(emp_text *t, const emp_import_plan *plan)
     if (plan->source == EMP_IMPORT_LSTOPO && plan->matrix.gpu_count > 1)
         emp_text_add(t, "# left out: NVLinks and XGMI links, which lstopo does not tell; "
                         "what nvidia-smi or rocm-smi prints has them.\n");
-    if (plan->slow_sets > 0)
-        emp_text_add(t,
-                     "# left out: the %s of %d pair%s of GPUs, which are slower than "
-                     "PCIe.\n",
-                     import_links(plan), plan->slow_sets,
-                     plan->slow_sets == 1 ? "" : "s");
 }
 
 static void write_head(emp_text *t, const emp_import_plan *plan)

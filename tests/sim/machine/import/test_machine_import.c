@@ -224,7 +224,7 @@ static const struct {
     {FOUR("NV12"), NULL, "a100-sxm", "bandwidth: \"203 GB/s\", latency: \"10.5 us\""},
     {FOUR("NV4"), NULL, "a100-sxm", "bandwidth: \"90 GB/s\", latency: \"10 us\""},
     {FOUR("NV2"), NULL, "v100", "pair:2-3"},
-    {TWO("NV1"), NULL, "a100-sxm", "# left out: the NVLinks of 1 pair"},
+    {TWO("NV1"), NULL, "a100-sxm", "bandwidth: \"22.5 GB/s\", latency: \"10 us\""},
     /* assumptions are said */
     {TWO("NV4"), NULL, "rtx3090", "GPUs that NVLinks join share a socket"},
     {ONE, NULL, "rtx3090", "PCIe 4 with 16 lanes for gpu:0."},
@@ -260,7 +260,7 @@ static const struct {
      GROUP("rtx4090", "2", "host:0")},
     /* AMD; a way over another GPU is no link */
     {AMD_WEIGHTS AMD_LINKS("XGMI") AMD_NODES, NULL, "mi300x",
-     "devices: [\"gpu:0\", \"gpu:1\"], bandwidth: \"51.2 GB/s\""},
+     "devices: [\"gpu:0\", \"gpu:1\"], bandwidth: \"48 GB/s\""},
     {AMD_WEIGHTS AMD_LINKS("XGMI") AMD_NODES, NULL, "mi300x",
      GROUP("mi300x", "1", "socket:1")},
     {AMD_WEIGHTS AMD_LINKS("XGMI") AMD_NODES, NULL, "mi300x",
@@ -269,7 +269,7 @@ static const struct {
     {AMD_LINKS("PCIE"), NULL, "rtx4090", "count: 2, at: \"host:0\""},
     {AMD_LINKS("XGMI") AMD_HOPS, NULL, "mi300x", "!fabrics:"},
     {AMD_BY_BUS, NULL, "mi355x",
-     "devices: [\"gpu:0\", \"gpu:1\"], bandwidth: \"61.44 GB/s\""},
+     "devices: [\"gpu:0\", \"gpu:1\"], bandwidth: \"57.6 GB/s\""},
     {AMD_LINKS("XGMI") AMD_SERIES, NULL, NULL, "{model: \"mi300x\", count: 2"},
     /* lstopo names computers that are known */
     {SPARK, NULL, NULL, "{model: \"gb10-cpu\", at: \"host:0\"}"},
