@@ -95,6 +95,15 @@ static bool find_kind(emp_kineto_kind *kind, const members *m)
     return false;
 }
 
+/* Events of accelerators whose kernels are not read (ActivityType.h: mtia_ccp_events, hpu_op, ...). */
+static bool is_of_other(const members *m)
+{
+    const char *word = emp_json_string(m->category);
+
+    return word != NULL &&
+           (strncmp(word, "mtia_", 5) == 0 || strncmp(word, "hpu_", 4) == 0);
+}
+
 static bool is_on_gpu(emp_kineto_kind kind) { return kind >= EMP_KINETO_KERNEL; }
 
 static bool is_number(const emp_json *value)
@@ -195,6 +204,7 @@ static void visit_event(void *context, const emp_json_document *document,
     (void)document;
     if (trace->fault.status == EMP_OK && find_kind(&kind, &m))
         (void)read_event(trace, &m, kind, &trace->fault);
+    trace->other_count += is_of_other(&m);
     trace->read_count++;
 }
 

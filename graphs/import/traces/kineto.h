@@ -63,9 +63,10 @@ typedef struct emp_kineto {
     int32_t           event_count, event_capacity;
     emp_kineto_lane  *lane; /**< in the order of the file */
     int32_t           lane_count;
-    const char       *gpu_name;   /**< of the first GPU; NULL = not said */
-    int64_t           read_count; /**< events so far, of all kinds */
-    emp_error         fault;      /**< the first; events behind it are not read */
+    const char       *gpu_name;    /**< of the first GPU; NULL = not said */
+    int64_t           read_count;  /**< events so far, of all kinds */
+    int64_t           other_count; /**< those of MTIA and HPU, which are not kept */
+    emp_error         fault;       /**< the first; events behind it are not read */
 } emp_kineto;
 
 /** Parses JSON, whatever it holds: the trace takes the bytes, which become NULL. If there are events, they are read while the

@@ -550,10 +550,18 @@ static void warn_without_kernels(emp_import_notes *notes, const emp_traced_step 
             left_out, emp_units_plural(left_out), left_out == 1 ? "is" : "are");
         return;
     }
-    emp_import_notes_warn(
-        notes, "there are no GPU kernels in %s: its times are those of CPU ops%s",
-        has_any ? "this step of the trace" : "the trace",
-        has_any ? "" : "; profile with ProfilerActivity.CUDA to record GPUs");
+    if (trace->other_count > 0)
+        emp_import_notes_warn(
+            notes,
+            "%lld event%s of MTIA or HPU devices in the trace %s left out, whose kernels "
+            "are not read: its times are those of CPU ops",
+            (long long)trace->other_count, emp_units_plural(trace->other_count),
+            trace->other_count == 1 ? "is" : "are");
+    else
+        emp_import_notes_warn(
+            notes, "there are no GPU kernels in %s: its times are those of CPU ops%s",
+            has_any ? "this step of the trace" : "the trace",
+            has_any ? "" : "; profile with ProfilerActivity.CUDA to record GPUs");
 }
 
 static void describe(emp_import_devices *devices, const emp_traced_step *step,

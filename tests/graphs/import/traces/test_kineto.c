@@ -299,6 +299,22 @@ Test(kineto, a_trace_without_kernels_is_a_warning)
     }
 }
 
+Test(kineto, kernels_of_other_accelerators_are_a_warning)
+{
+    emp_import_notes   notes = {0};
+    emp_import_devices devices;
+
+    scratch_write_json("mtia.json",
+                       "{'traceEvents':[" STEP(3, 0, 900) "," EVENT(
+                           "cpu_op", "aten::mm", 10, 500,
+                           "'pid':1,'tid':1") "," EVENT("mtia_ccp_events", "mm", 60, 300,
+                                                        "'pid':0,'tid':7") "]}");
+    (void)graph_load(scratch_path("mtia.json"), &notes, &devices);
+    cr_expect_eq(notes.warning_count, 1);
+    cr_expect(graph_is_noted(&notes, "1 event of MTIA or HPU devices in the trace is"));
+    emp_import_notes_clear(&notes);
+}
+
 /* PyTorch's names of calls for Intel's GPUs and for others' (libkineto/include/ActivityType.h). The kernels of a call that
  * is not known are counted in the warning. */
 Test(kineto, calls_of_any_vendor_start_kernels)
