@@ -224,9 +224,11 @@ class Rules(unittest.TestCase):
             f["near"] = []
         def itself(f, problem):
             f["near"] = [f["op"], *f["near"]]
+        def twice(f, problem):
+            f["near"] = f["near"] + [i - len(problem["ops"]) for i in f["near"]]
         for rule in ("join", "segment"):
-            self.facts_refused(4, rule, alone)
-            self.facts_refused(4, rule, itself)
+            for change in (alone, itself, twice):
+                self.facts_refused(4, rule, change)
 
         def from_itself(f, problem):
             f["from"] = f["op"]
