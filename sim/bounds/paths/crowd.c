@@ -102,28 +102,63 @@ EMP_CLONES static void serve_counts(const emp_crowd *crowd, int32_t first, int32
 }
 
 /* Either the first n members are all here or one of them is elsewhere, for at least as long
- * as the n-th: for every n the sooner of the two. */
-static emp_time_ns least_of_counts(const emp_crowd *crowd, int32_t first,
+ * as the n-th: for every n the sooner of the two. \a busy: servers that
+ * may be busy beyond the time that is known. */
+static emp_time_ns least_of_counts(const emp_crowd *crowd, int32_t first, uint32_t busy,
                                    emp_time_ns known_ns)
 {
     times least_ns = {0};
 
     for (int32_t server = crowd->first_server; server < crowd->end_server; server++)
-        serve_counts(crowd, first, server, &least_ns);
+        if (busy >> server & 1u) serve_counts(crowd, first, server, &least_ns);
     for (int32_t n = 0; n < COUNTS && first + n < crowd->count; n++)
         known_ns = emp_time_later(
             known_ns, emp_time_sooner(crowd->elsewhere_ns[first + n], least_ns[n]));
     return known_ns;
 }
 
+/* True if some members, all here, may keep a server busy beyond a time. However they are ordered, some members are released
+ * no later than the last of them, and what follows that release is at most its own work and the longer of its tail and
+ * what follows those before it. \a order: NULL = as members are. */
+static bool may_be_busy(const emp_crowd *crowd, const int32_t *order, int32_t server,
+                        emp_time_ns known_ns)
+{
+    emp_time_ns after_ns = 0;
+
+    for (int32_t i = 0; i < crowd->count; i++) {
+        const emp_crowd_member *m = &crowd->member[order == NULL ? i : order[i]];
+        after_ns = emp_bound_add(emp_time_later(after_ns, m->tail_ns[server]),
+                                 m->work_ns[server]);
+        if (emp_bound_add(m->release_ns[server], after_ns) > known_ns) return true;
+    }
+    return false;
+}
+
+/* Orders members for servers that may be busy beyond a time. \return the mask of these. */
+static uint32_t find_busy(const emp_crowd *crowd, emp_time_ns known_ns)
+{
+    uint32_t busy = 0;
+
+    for (int32_t server = crowd->first_server; server < crowd->end_server; server++)
+        if (may_be_busy(crowd, NULL, server, known_ns)) busy |= 1u << server;
+    for (int32_t i = 0; busy != 0 && i < crowd->count; i++)
+        crowd->place[crowd->late[i]] = i;
+    for (int32_t server = crowd->first_server; server < crowd->end_server; server++) {
+        if (!(busy >> server & 1u)) continue;
+        sort_by_release(crowd, server);
+        if (!may_be_busy(crowd, crowd->order[server], server, known_ns))
+            busy &= ~(1u << server);
+    }
+    return busy;
+}
+
 emp_time_ns emp_crowd_least(const emp_crowd *crowd, emp_time_ns known_ns)
 {
-    for (int32_t i = 0; i < crowd->count; i++) crowd->place[crowd->late[i]] = i;
-    for (int32_t server = crowd->first_server; server < crowd->end_server; server++)
-        sort_by_release(crowd, server);
-    for (int32_t i = 0; i < crowd->count; i += COUNTS) {
+    const uint32_t busy = find_busy(crowd, known_ns);
+
+    for (int32_t i = 0; busy != 0 && i < crowd->count; i += COUNTS) {
         if (crowd->elsewhere_ns[i] <= known_ns) break;
-        known_ns = least_of_counts(crowd, i, known_ns);
+        known_ns = least_of_counts(crowd, i, busy, known_ns);
     }
     return known_ns;
 }
