@@ -147,8 +147,9 @@ static emp_status allocate_sweep(emp_surrogate *s, emp_error *err)
     s->op_count = (int32_t)ops;
     s->op = EMP_ADD_ARRAY(&s->arrays, emp_surrogate_op, ops + 1);
     s->tensor = EMP_ADD_ARRAY(&s->arrays, emp_surrogate_tensor, tensors + 1);
-    s->reader = EMP_ADD_ARRAY(&s->arrays, emp_surrogate_reader, edges);
-    s->follower = EMP_ADD_ARRAY(&s->arrays, int32_t, controls);
+    s->reader =
+        EMP_ADD_ARRAY(&s->arrays, emp_surrogate_reader, edges + EMP_SURROGATE_AHEAD);
+    s->follower = EMP_ADD_ARRAY(&s->arrays, int32_t, controls + EMP_SURROGATE_AHEAD);
     s->order = EMP_ADD_ARRAY(&s->arrays, emp_op_id, ops);
     s->position = EMP_ADD_ARRAY(&s->arrays, int32_t, (size_t)g->op_count);
     s->number_of_tensor = EMP_ADD_ARRAY(&s->arrays, int32_t, (size_t)g->tensor_count);

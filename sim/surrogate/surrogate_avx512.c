@@ -179,6 +179,13 @@ INLINE __mmask16 note_sent(__m512i sent[2], __mmask16 lanes, __m512i to)
     return (__mmask16)(lanes & ~again);
 }
 
+/* Rows of all ops are more than a near cache holds, and readers are anywhere among them. */
+INLINE void fetch_ahead(const emp_surrogate *s, int32_t op)
+{
+    _mm_prefetch((const char *)(s->ready_ns + (size_t)op * LANES), _MM_HINT_T0);
+    _mm_prefetch((const char *)(s->device + (size_t)op * LANES), _MM_HINT_T0);
+}
+
 INLINE void tell(emp_surrogate *s, int32_t op, __m512 at)
 {
     float *ready = row_of(s->ready_ns, op);
@@ -194,10 +201,11 @@ INLINE void tell_readers(emp_surrogate *s, const emp_surrogate_tensor *t, __m512
 
     for (int32_t i = t->reader; i < t[1].reader; i++) {
         emp_surrogate_reader reader = s->reader[i];
-        __m512i              memory = _mm512_set1_epi32((int32_t)reader.memory_mask);
-        __m512i              to = _mm512_and_si512(device_of(s, reader.op), memory);
-        __mmask16            moves = _mm512_cmpneq_epi32_mask(to, from);
-        __m512               at = done;
+        fetch_ahead(s, s->reader[i + EMP_SURROGATE_AHEAD].op);
+        __m512i   memory = _mm512_set1_epi32((int32_t)reader.memory_mask);
+        __m512i   to = _mm512_and_si512(device_of(s, reader.op), memory);
+        __mmask16 moves = _mm512_cmpneq_epi32_mask(to, from);
+        __m512    at = done;
         if (moves != 0) {
             __mmask16 is_first = note_sent(sent, moves, to);
             __m512    arrival = send(s, t, is_first, pair_of(s, from, to), leave);
@@ -320,8 +328,10 @@ INLINE void sweep(emp_surrogate *s, float *step_ns, const bool are_few,
         last = _mm512_max_ps(last, leave);
         for (int32_t t = op->tensor; t < op[1].tensor; t++)
             tell_readers(s, &s->tensor[t], device, done, leave);
-        for (int32_t f = op->follower; f < op[1].follower; f++)
+        for (int32_t f = op->follower; f < op[1].follower; f++) {
+            fetch_ahead(s, s->follower[f + EMP_SURROGATE_AHEAD]);
             tell_follower(s, s->follower[f], device, done);
+        }
     }
     _mm512_storeu_ps(step_ns, _mm512_add_ps(last, _mm512_set1_ps(s->step_ns)));
 }

@@ -8,6 +8,8 @@
 #include "sim/surrogate/surrogate.h"
 
 enum { EMP_SURROGATE_LANES = 16 };
+/** So many readers ahead the rows of one are fetched; arrays of readers have that many more. */
+enum { EMP_SURROGATE_AHEAD = 12 };
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define EMP_SURROGATE_HAS_AVX512 1
