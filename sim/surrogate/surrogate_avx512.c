@@ -9,8 +9,9 @@
 
 enum {
     LANES = EMP_SURROGATE_LANES,
-    FEW_DEVICES = 5, /* so many stay in registers */
-    FEW_LINKS = 16   /* so many are faster looked at one by one than gathered */
+    FEW_DEVICES = 5,  /* so many stay in registers, ... */
+    MOST_DEVICES = 9, /* ... and so many, most of them; of more the rows are gathered */
+    FEW_LINKS = 16    /* so many are faster looked at one by one than gathered */
 };
 
 #define AVX512 __attribute__((target("avx512f")))
@@ -229,7 +230,7 @@ INLINE void tell_follower(emp_surrogate *s, int32_t follower, __m512i device, __
 
 /* Rows of the CPU and of GPUs; unused when there are many. */
 typedef struct {
-    __m512 free_ns[FEW_DEVICES], queue_ns[FEW_DEVICES];
+    __m512 free_ns[MOST_DEVICES], queue_ns[MOST_DEVICES];
 } few_devices;
 
 INLINE __mmask16 lanes_on(__m512i device, int32_t d)
@@ -237,34 +238,34 @@ INLINE __mmask16 lanes_on(__m512i device, int32_t d)
     return _mm512_cmpeq_epi32_mask(device, _mm512_set1_epi32(d));
 }
 
-INLINE void read_devices(const emp_surrogate *s, const few_devices *few, bool are_few,
+INLINE void read_devices(const emp_surrogate *s, const few_devices *few, int32_t count,
                          __m512i device, __m512 *free_ns, __m512 *queue_ns)
 {
-    if (!are_few) {
+    if (count == 0) {
         *free_ns = look_up(s->free_ns, in_lane(device));
         *queue_ns = look_up(s->queue_ns, in_lane(device));
         return;
     }
     *free_ns = few->free_ns[0];
     *queue_ns = few->queue_ns[0];
-    for (int32_t d = 1; d < FEW_DEVICES; d++) {
+    for (int32_t d = 1; d < count; d++) {
         __mmask16 lanes = lanes_on(device, d);
         *free_ns = _mm512_mask_mov_ps(*free_ns, lanes, few->free_ns[d]);
         *queue_ns = _mm512_mask_mov_ps(*queue_ns, lanes, few->queue_ns[d]);
     }
 }
 
-INLINE void write_devices(emp_surrogate *s, few_devices *few, bool are_few,
+INLINE void write_devices(emp_surrogate *s, few_devices *few, int32_t count,
                           __m512i device, __mmask16 is_gpu, __m512 free_ns,
                           __m512 queue_ns)
 {
-    if (!are_few) {
+    if (count == 0) {
         _mm512_i32scatter_ps(s->free_ns, in_lane(device), free_ns, 4);
         _mm512_mask_i32scatter_ps(s->queue_ns, is_gpu, in_lane(device), queue_ns, 4);
         return;
     }
     few->free_ns[0] = _mm512_mask_mov_ps(free_ns, is_gpu, few->free_ns[0]);
-    for (int32_t d = 1; d < FEW_DEVICES; d++) {
+    for (int32_t d = 1; d < count; d++) {
         __mmask16 lanes = lanes_on(device, d);
         few->free_ns[d] = _mm512_mask_mov_ps(few->free_ns[d], lanes, free_ns);
         few->queue_ns[d] = _mm512_mask_mov_ps(few->queue_ns[d], lanes, queue_ns);
@@ -302,14 +303,15 @@ INLINE lane_costs costs_on(const emp_surrogate *s, int32_t i, __m512i device,
                         choose(is_gpu, op->gpu_kernels_ns, 0.0f)};
 }
 
-INLINE void sweep(emp_surrogate *s, float *step_ns, const bool are_few,
+/* \a count: of devices in registers; 0 = there are many. */
+INLINE void sweep(emp_surrogate *s, float *step_ns, const int32_t count,
                   const bool are_alike)
 {
     __m512      last = _mm512_setzero_ps();
     few_devices few;
 
     clear(s);
-    for (int32_t d = 0; d < FEW_DEVICES; d++) few.free_ns[d] = few.queue_ns[d] = last;
+    for (int32_t d = 0; d < count; d++) few.free_ns[d] = few.queue_ns[d] = last;
     for (int32_t i = 0; i < s->op_count; i++) {
         const emp_surrogate_op *op = &s->op[i];
         __m512i                 device = device_of(s, i);
@@ -317,14 +319,14 @@ INLINE void sweep(emp_surrogate *s, float *step_ns, const bool are_few,
         float                  *ready = row_of(s->ready_ns, i);
         __m512                  free_ns, queue_ns;
 
-        read_devices(s, &few, are_few, device, &free_ns, &queue_ns);
+        read_devices(s, &few, count, device, &free_ns, &queue_ns);
         __m512 start = _mm512_max_ps(_mm512_loadu_ps(ready), free_ns);
         _mm512_storeu_ps(ready, _mm512_setzero_ps());
         lane_costs c = costs_on(s, i, device, is_gpu, are_alike);
         free_ns = _mm512_add_ps(start, c.hold_ns);
         __m512 done = _mm512_add_ps(start, c.run_ns);
         __m512 leave = _mm512_add_ps(_mm512_max_ps(done, queue_ns), c.kernels_ns);
-        write_devices(s, &few, are_few, device, is_gpu, free_ns, leave);
+        write_devices(s, &few, count, device, is_gpu, free_ns, leave);
         last = _mm512_max_ps(last, leave);
         for (int32_t t = op->tensor; t < op[1].tensor; t++)
             tell_readers(s, &s->tensor[t], device, done, leave);
@@ -336,20 +338,25 @@ INLINE void sweep(emp_surrogate *s, float *step_ns, const bool are_few,
     _mm512_storeu_ps(step_ns, _mm512_add_ps(last, _mm512_set1_ps(s->step_ns)));
 }
 
-/* Three copies of the sweep, so that the choice is made once. */
+/* Copies of the sweep, so that the choice is made once. */
 AVX512 static void sweep_few(emp_surrogate *s, float *step_ns)
 {
-    sweep(s, step_ns, true, true);
+    sweep(s, step_ns, FEW_DEVICES, true);
+}
+
+AVX512 static void sweep_most(emp_surrogate *s, float *step_ns)
+{
+    sweep(s, step_ns, MOST_DEVICES, true);
 }
 
 AVX512 static void sweep_many(emp_surrogate *s, float *step_ns)
 {
-    sweep(s, step_ns, false, true);
+    sweep(s, step_ns, 0, true);
 }
 
 AVX512 static void sweep_unlike(emp_surrogate *s, float *step_ns)
 {
-    sweep(s, step_ns, false, false);
+    sweep(s, step_ns, 0, false);
 }
 
 emp_status emp_surrogate_block_avx512(emp_surrogate *s, emp_device_id *const *placements,
@@ -361,6 +368,8 @@ emp_status emp_surrogate_block_avx512(emp_surrogate *s, emp_device_id *const *pl
         sweep_unlike(s, step_ns);
     else if (s->device_count <= FEW_DEVICES)
         sweep_few(s, step_ns);
+    else if (s->device_count <= MOST_DEVICES)
+        sweep_most(s, step_ns);
     else
         sweep_many(s, step_ns);
     return EMP_OK;
