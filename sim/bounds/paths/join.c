@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "sim/bounds/paths/join.h"
 
+#include <string.h>
+
 #include "base/clones.h"
 #include "base/mem.h"
 #include "sim/bounds/paths/crowd.h"
@@ -9,11 +11,19 @@
 /* So many ops are near for each one in the crowd. */
 enum { NEAR_PER_MEMBER = 3 };
 
+/* The last op with the same first input that was joined, and when it reached each goal before and after that. */
+typedef struct {
+    emp_op_id   op; /**< -1 = none */
+    emp_time_ns known_ns[EMP_NEAR_GOALS], least_ns[EMP_NEAR_GOALS];
+} sibling;
+
 typedef struct {
     emp_near         near;
     emp_bound_paths *paths;
     emp_crowd        crowd[EMP_NEAR_GOALS];
     bool            *is_as_joined; /**< [op] no drain is at it or before it */
+    sibling         *sibling; /**< [op] of its readers; not used where there is a proof */
+    int32_t         *class_size; /**< [class] */
 } joiner;
 
 /* When each goal is reached, at least, with the op elsewhere. Places where it may not be mean nothing before the last
@@ -122,6 +132,52 @@ static void note(const joiner *j, emp_op_id op, const emp_bound_floor *floor,
     if (step.ns > known_ns[EMP_NEAR_START]) emp_proof_add(proof, step);
 }
 
+/* Whether what is near an op, and how long it takes from there, is the same as of another op. */
+static bool are_alike(const joiner *j, emp_op_id a, emp_op_id b)
+{
+    const emp_bound_model *model = j->near.model;
+    const emp_near_edge   *of_a = emp_near_first_edge(&j->near, a);
+    const emp_near_edge   *of_b = emp_near_first_edge(&j->near, b);
+    const ptrdiff_t        count = emp_near_first_edge(&j->near, a + 1) - of_a;
+
+    return count == emp_near_first_edge(&j->near, b + 1) - of_b &&
+           memcmp(of_a, of_b, (size_t)count * sizeof *of_a) == 0 &&
+           model->op[a].issue_ns == model->op[b].issue_ns &&
+           j->class_size[j->near.node[a].colocation_class] == 1 &&
+           j->class_size[j->near.node[b].colocation_class] == 1;
+}
+
+/* The record for the readers of an op's first input; NULL: it has no input, or each op needs a proof. */
+static sibling *find_sibling(const joiner *j, emp_op_id op)
+{
+    const emp_near_edge *first = emp_near_first_edge(&j->near, op);
+
+    if (j->near.model->proof != NULL || first == emp_near_first_edge(&j->near, op + 1))
+        return NULL;
+    return &j->sibling[first->from];
+}
+
+/* Raises when an op reaches each goal, at least. */
+static void raise_goals(joiner *j, emp_op_id op, emp_time_ns least_ns[EMP_NEAR_GOALS])
+{
+    sibling      *s = find_sibling(j, op);
+    const sibling now = {.op = op, .known_ns = {least_ns[0], least_ns[1]}};
+
+    if (s != NULL && s->op >= 0 &&
+        memcmp(s->known_ns, now.known_ns, sizeof now.known_ns) == 0 &&
+        are_alike(j, s->op, op)) {
+        memcpy(least_ns, s->least_ns, sizeof s->least_ns);
+        return;
+    }
+    look_around(j, op, least_ns);
+    for (int32_t goal = 0; goal < EMP_NEAR_GOALS; goal++)
+        if (goal == EMP_NEAR_READY || j->near.model->has_thread)
+            least_ns[goal] = emp_crowd_least(&j->crowd[goal], least_ns[goal]);
+    if (s == NULL) return;
+    *s = now;
+    memcpy(s->least_ns, least_ns, sizeof s->least_ns);
+}
+
 static void join_op(joiner *j, emp_op_id op, emp_bound_floor *floor)
 {
     const emp_bound_head *head = &j->paths->head[op][EMP_DEVICE_GPU];
@@ -130,12 +186,9 @@ static void join_op(joiner *j, emp_op_id op, emp_bound_floor *floor)
     const emp_time_ns    known_ns[EMP_NEAR_GOALS] = {least_ns[0], least_ns[1]};
     const emp_proof_mark before = emp_proof_now(j->near.model->proof);
 
-    look_around(j, op, least_ns);
-    floor->ready_ns =
-        emp_crowd_least(&j->crowd[EMP_NEAR_READY], least_ns[EMP_NEAR_READY]);
-    if (j->near.model->has_thread)
-        floor->queued_ns =
-            emp_crowd_least(&j->crowd[EMP_NEAR_START], least_ns[EMP_NEAR_START]);
+    raise_goals(j, op, least_ns);
+    floor->ready_ns = least_ns[EMP_NEAR_READY];
+    if (j->near.model->has_thread) floor->queued_ns = least_ns[EMP_NEAR_START];
     note(j, op, floor, known_ns, before);
 }
 
@@ -144,9 +197,17 @@ static void join_op(joiner *j, emp_op_id op, emp_bound_floor *floor)
 static emp_status joiner_init(joiner *j, const emp_bound_model *model,
                               emp_bound_paths *paths, int32_t near, emp_error *err)
 {
+    const emp_graph *g = model->problem->graph;
+
     *j = (joiner){.paths = paths};
     EMP_CHECK(emp_near_init(&j->near, model, near, err));
-    EMP_CHECK(EMP_ALLOC(j->is_as_joined, (size_t)model->problem->graph->op_count));
+    EMP_CHECK(EMP_ALLOC(j->is_as_joined, (size_t)g->op_count));
+    EMP_CHECK(EMP_ALLOC(j->sibling, (size_t)g->op_count));
+    EMP_CHECK(EMP_ALLOC(j->class_size, (size_t)g->class_count));
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        j->sibling[op].op = -1;
+        j->class_size[g->op[op].colocation_class]++;
+    }
     for (int32_t goal = 0; goal < EMP_NEAR_GOALS; goal++)
         EMP_CHECK(emp_crowd_init(&j->crowd[goal], 1 + near / NEAR_PER_MEMBER, err));
     j->crowd[EMP_NEAR_READY].end_server = EMP_CROWD_STREAM;
@@ -158,6 +219,8 @@ static void joiner_clear(joiner *j)
 {
     emp_near_clear(&j->near);
     emp_free(j->is_as_joined);
+    emp_free(j->sibling);
+    emp_free(j->class_size);
     for (int32_t goal = 0; goal < EMP_NEAR_GOALS; goal++)
         emp_crowd_clear(&j->crowd[goal]);
 }
