@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "cli/exit.h"
 #include "run/sheet/sheet.h"
 
 /** A command, or a group of commands: what lists of them and tests of all options read. */
@@ -29,13 +30,6 @@ typedef struct cli_command {
 
 /** All commands, in the order of listings. */
 extern const cli_command cli_commands[];
-
-enum {
-    CLI_EXIT_INPUT = 1,
-    CLI_EXIT_USAGE = 2,
-    CLI_EXIT_AGAIN = 75, /**< EX_TEMPFAIL: the same command goes on */
-    CLI_EXIT_INTERRUPTED = 130
-};
 
 #define EMP_CLI_COMMAND(name)                                                   \
     emp_status               cmd_##name(int argc, char **argv, emp_error *err); \
