@@ -84,12 +84,14 @@ static emp_status choose(const char **value, const char *given, const char *what
     return EMP_OK;
 }
 
-/* A file names its machine without a folder, so a machine of one's own is not found by it. */
+/* A file names its machine without a folder, so a machine of one's own is not found by it; that of an instance is
+ * in the instance's file. */
 static emp_status check_named_machine(const struct args *args, emp_error *err)
 {
     emp_machine *machine = NULL;
     emp_error    why = {0};
 
+    if (strcmp(args->machine, EMP_OWN_MACHINE) == 0) return EMP_OK;
     if (emp_machine_load(&machine, args->machine, &why) != EMP_OK)
         return EMP_ERROR(why.status,
                          "%s is of a machine whose file --machine has to give: %s",

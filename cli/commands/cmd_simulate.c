@@ -357,11 +357,12 @@ static emp_status get_decision(emp_owned_decision *decision, bool *is_partial,
                   "the methods, and a file may place all ops by one rule "
                   "(docs/formats.md, Placements)",
             name, emp_nearest_file(name, hint));
-    if (!takes_options && (run->preset != NULL || run->options != NULL ||
-                           run->budget > 0 || run->seconds > 0))
+    if (!takes_options &&
+        (run->preset != NULL || run->options != NULL || run->budget > 0 ||
+         run->seconds > 0 || run->seed != cli_run_options_default().seed))
         return EMP_ERROR(EMP_EINVAL,
-                         "--budget, --seconds, --preset and --options are for methods, "
-                         "and \"%s\" is a file",
+                         "--budget, --seconds, --seed, --preset and --options are for "
+                         "methods, and \"%s\" is a file",
                          name);
     return cli_decision_load(decision, name, problem, err);
 }
@@ -516,11 +517,12 @@ static emp_status simulate_parallel(const struct args *args, emp_error *err)
     const cli_task_options *task = &args->run.task;
     if (task->costs != NULL || task->measured_on != NULL || task->is_cpu_forbidden ||
         task->keeps_layers || args->run.budget > 0 || args->run.seconds > 0 ||
+        args->run.seed != cli_run_options_default().seed || args->run.is_unbound ||
         args->run.preset != NULL || args->run.options != NULL || args->dot_depth > 0)
         return EMP_ERROR(EMP_EINVAL,
                          "%s has degrees of parallelism, which take their times from the "
                          "cluster; leave out --costs, --as, --forbid, --whole-layers, "
-                         "--dot-depth and options of methods",
+                         "--dot-depth, --no-bound and options of methods",
                          in_parallel.spec);
     if (in_parallel.machine == NULL)
         return EMP_ERROR(EMP_EINVAL, "--machine is missing: a cluster, or a machine");

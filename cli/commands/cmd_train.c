@@ -384,9 +384,10 @@ static void check_outputs(const cli_place_args *args)
         cli_usage_error("with --tasks there is no --record, --out or --start");
     if (args->run.log != NULL)
         cli_usage_error("--log is for a run on a SPEC; with --tasks there is none");
-    if (args->run.gap_frac >= 0 || args->is_sensitivity || args->run.is_async)
-        cli_usage_error(
-            "--gap, --sensitivity and --async are for a run on a SPEC, not for --tasks");
+    if (args->run.gap_frac >= 0 || args->run.is_unbound || args->is_sensitivity ||
+        args->run.is_async)
+        cli_usage_error("--gap, --no-bound, --sensitivity and --async are for a run on a "
+                        "SPEC, not for --tasks");
     if (args->is_home_decided)
         cli_usage_error(
             "--decide devices,home is for a SPEC; with --tasks, write home=any "

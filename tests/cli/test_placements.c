@@ -462,6 +462,15 @@ Test(placements, a_comparison_says_which_is_faster_and_which_ops_matter)
                     "small.json is of the workload small.pbtxt");
 }
 
+/* The machine of an instance is in its file, and has no file of its own. */
+Test(placements, placements_of_an_instance_are_compared_on_its_machine)
+{
+    emplace_ok("place instance.json --method gpu --out one.json");
+    emplace_ok("place instance.json --method cpu --out other.json");
+    emplace_prints("compare one.json other.json",
+                   "instance.json on instance, runtime msr-");
+}
+
 Test(placements, records_are_compared_under_their_runtime)
 {
     static const char task[] = "rnnlm:layers=1,steps=2,units=256,batch=64 -m k40x2 ";
