@@ -206,12 +206,11 @@ EMP_COST(host)
         EMP_CYCLES_PER_BYTE * ((double)cost->bytes_read + (double)cost->bytes_written);
 }
 
-/* An update of `elements` parameters by the passes and arithmetic of the type's rates. */
-static void cost_update(const emp_op_view *op, int64_t elements, int64_t index_bytes,
-                        emp_op_cost *cost)
+/* An update of `elements` parameters of a type by the passes and arithmetic of the op type's rates. */
+static void cost_update(const emp_op_view *op, int64_t elements, emp_dtype dtype,
+                        int64_t index_bytes, emp_op_cost *cost)
 {
     const emp_op_rates *rates = &op->type->rates;
-    emp_dtype           dtype = emp_view_dtype(op, op->input_count - 1);
     int64_t             size = emp_dtype_bytes(dtype) > 0 ? emp_dtype_bytes(dtype) : 4;
     int64_t             bytes = emp_mul_saturating(elements, size);
 
@@ -221,21 +220,29 @@ static void cost_update(const emp_op_view *op, int64_t elements, int64_t index_b
     cost->bytes_written = emp_mul_saturating(bytes, rates->writes);
 }
 
-EMP_COST(optimizer) { cost_update(op, emp_shape_elements(&op->input[0].shape), 0, cost); }
+EMP_COST(optimizer)
+{
+    cost_update(op, emp_shape_elements(&op->input[0].shape),
+                emp_view_dtype(op, op->input_count - 1), 0, cost);
+}
 
 /* Only the rows that the gradient, the largest input given by value, names. */
 EMP_COST(sparse_optimizer)
 {
-    int64_t elements = 0, index_bytes = 0;
+    int64_t   elements = 0, index_bytes = 0;
+    emp_dtype dtype = EMP_DTYPE_NONE;
 
     for (int32_t i = op->type->ref_inputs; i < op->input_count; i++) {
         int64_t count = emp_shape_elements(&op->input[i].shape);
-        if (count > elements) elements = count;
+        if (count > elements) {
+            elements = count;
+            dtype = op->input[i].dtype;
+        }
         if (op->input[i].dtype == EMP_DTYPE_INT32 ||
             op->input[i].dtype == EMP_DTYPE_INT64)
             index_bytes = emp_info_bytes(&op->input[i]);
     }
-    cost_update(op, elements, index_bytes, cost);
+    cost_update(op, elements, dtype, index_bytes, cost);
 }
 
 /* ScatterAdd(ref, indices, updates): rows of ref, which may be stored in another type than updates. */

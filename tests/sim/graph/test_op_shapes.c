@@ -439,9 +439,11 @@ static const struct cost_case cost_cases[] = {
      WANT(EMP_OP_OPTIMIZER, EMP_WORK_UPDATE, EMP_PART_FORWARD, 4 * 100, 4 * 400, 2 * 400, 0, 0, 0, 0, 2, 400, 0, 0, 0, EMP_CONV_WIDE)},
     {"ApplyAdam", "&f[100] &f[100] &f[100] f[] f[] f[] f[] f[] f[] f[100]", {0},
      WANT(EMP_OP_OPTIMIZER, EMP_WORK_UPDATE, EMP_PART_FORWARD, 14 * 100, 7 * 400, 3 * 400, 0, 0, 0, 0, 3, 4000, 0, 0, 0, EMP_CONV_WIDE)},
-    /* only rows of the gradient, and their 4-byte indices */
+    /* only rows of the gradient, and their indices of 4 or 8 bytes */
     {"SparseApplyAdagrad", "&f[9999,10] &f[9999,10] f[] f[5,10] i[5]", {0},
      WANT(EMP_OP_OPTIMIZER, EMP_WORK_SCATTER, EMP_PART_FORWARD, 5 * 50, 3 * 200 + 20, 2 * 200, 0, 0, 0, 0, 1, 20 * 50, 0, 0, 0, EMP_CONV_WIDE)},
+    {"SparseApplyAdagrad", "&f[9999,10] &f[9999,10] f[] f[5,10] l[5]", {0},
+     WANT(EMP_OP_OPTIMIZER, EMP_WORK_SCATTER, EMP_PART_FORWARD, 5 * 50, 3 * 200 + 40, 2 * 200, 0, 0, 0, 0, 1, 20 * 50, 0, 0, 0, EMP_CONV_WIDE)},
     {"ScatterAdd", "&f[9999,10] i[5] f[5,10]", {0},
      WANT(EMP_OP_OPTIMIZER, EMP_WORK_SCATTER, EMP_PART_FORWARD, 50, 2 * 200 + 20, 200, 0, 0, 0, 0, 1, 50, 0, 0, 0, EMP_CONV_WIDE)},
     /* hand their input on, or touch no data at all */
