@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "cli/exit.h"
+#include "cli/stop.h"
 #include "run/sheet/sheet.h"
 
 /** A command, or a group of commands: what lists of them and tests of all options read. */

@@ -17,7 +17,6 @@
 #include "base/io/atomic_file.h"
 #include "base/io/process.h"
 #include "base/io/terminal.h"
-#include "cli/exit.h"
 
 /* Under a second, so that there is time to end. */
 enum { PATIENCE_MS = 500, SENTENCE_BYTES = 500 };

@@ -30,6 +30,14 @@
 
 #include "base/error.h"
 
+/** The exit statuses of the program beside 0. */
+enum {
+    CLI_EXIT_INPUT = 1,
+    CLI_EXIT_USAGE = 2,
+    CLI_EXIT_AGAIN = 75, /**< EX_TEMPFAIL: the same command goes on */
+    CLI_EXIT_INTERRUPTED = 130
+};
+
 /** Installs the handlers; the state is *at once*. Children that are forked and do not call exec()
  * die of the signals as if there were no handlers. If the environment's EMPLACE_PARENT is the number of the
  * parent, the end of the parent is answered as SIGTERM is. */
