@@ -381,7 +381,7 @@ static emp_status place(const cli_place_args *args, emp_error *err)
     EMP_TRY(ranks != NULL ? ranks->agree(st, err) : st);
     if (ranks == NULL || ranks->rank == 0) warn_of_start(args->start, &start);
     own.run.start = start.device_of_op;
-    if (args->weights != NULL) cli_run_begin_with(&own.run, &weights);
+    if (args->weights != NULL) cli_run_begin_with(&own.run, &weights, method);
     if (args->weights_out != NULL) own.run.weights_out = &weights_out;
     made = cli_run(&record, &best, &own.run, inputs.problem, method, DEFAULT_BUDGET, err);
     if (made != EMP_OK && strcmp(record.stopped_by, "failure") != 0) EMP_TRY(made);

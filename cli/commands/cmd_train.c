@@ -240,7 +240,7 @@ static emp_status print(const trainer *t, const emp_method *method, emp_error *e
 static emp_status train_in_turns(trainer *t, const emp_method *method, emp_error *err)
 {
     cli_run_options run = t->args->run;
-    if (t->args->weights != NULL) cli_run_begin_with(&run, &t->before);
+    if (t->args->weights != NULL) cli_run_begin_with(&run, &t->before, method);
     const emp_training_params params = {.method = method,
                                         .placer = {.seed = run.seed,
                                                    .threads = run.threads,

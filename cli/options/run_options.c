@@ -250,19 +250,32 @@ static bool has_option(const char *list, const char *option, size_t length)
     return false;
 }
 
+/* True of two names of one preset; without a name it is the method's first. */
+static bool is_same_preset(const char *a, const char *b, const emp_method *method)
+{
+    const char  *presets = method->presets != NULL ? method->presets : "";
+    const char  *name[] = {a[0] != '\0' ? a : presets, b[0] != '\0' ? b : presets};
+    const size_t length = strcspn(name[0], "|");
+
+    return length == strcspn(name[1], "|") && strncmp(name[0], name[1], length) == 0;
+}
+
 /* Whether the run has all that the weights were trained with. */
-static bool has_options_of(const cli_run_options *o, const emp_weights *weights)
+static bool has_options_of(const cli_run_options *o, const emp_weights *weights,
+                           const emp_method *method)
 {
     const char *own = o->options != NULL ? o->options : "", *at = weights->options;
 
-    if (strcmp(o->preset != NULL ? o->preset : "", weights->preset) != 0) return false;
+    if (!is_same_preset(o->preset != NULL ? o->preset : "", weights->preset, method))
+        return false;
     for (size_t length; (length = strcspn(at, ",")) > 0;
          at += length + (at[length] == ','))
         if (!has_option(own, at, length)) return false;
     return true;
 }
 
-void cli_run_begin_with(cli_run_options *o, const emp_weights *weights)
+void cli_run_begin_with(cli_run_options *o, const emp_weights *weights,
+                        const emp_method *method)
 {
     const bool is_whole = strlen(weights->options) + 1 < sizeof weights->options;
 
@@ -272,9 +285,9 @@ void cli_run_begin_with(cli_run_options *o, const emp_weights *weights)
         if (weights->options[0] != '\0') o->options = weights->options;
     }
     const bool is_first = o->ranks == NULL || o->ranks->rank == 0;
-    if (is_first && !has_options_of(o, weights))
+    if (is_first && !has_options_of(o, weights, method))
         cli_warn("the weights were trained with the preset \"%s\" and the options "
-                 "\"%s\", and this run lacks some of them",
+                 "\"%s\", and this run has others",
                  weights->preset, weights->options);
 }
 

@@ -48,7 +48,8 @@ bool cli_log_is_own(const char *path);
 
 /** Begins with \a weights, which are borrowed. Without --preset and --options the run has those that the
  * weights were trained with; a warning says if it lacks one of these. */
-void cli_run_begin_with(cli_run_options *options, const emp_weights *weights);
+void cli_run_begin_with(cli_run_options *options, const emp_weights *weights,
+                        const emp_method *method);
 
 /** Computes the lower bounds on the step time of a decision: none if the options say so, ops are fused or Ctrl-C has
  * ended the work before. */

@@ -80,6 +80,9 @@ Test(transfer, options_come_with_the_weights)
     cr_expect(emplace_same_files("given.h5", "taken.h5"));
     emplace_warns(PLAIN "--preset emplace --options max_nodes=60 --weights w.h5",
                   "trained with|\"emplace\"|\"max_nodes=6\"");
+    emplace_ok(PLAIN "--options max_nodes=6 --weights-out p.h5"); /* the first preset */
+    emplace_ok(PLAIN "--preset paper --options max_nodes=6 --weights p.h5");
+    cr_expect_null(strstr(program_err, "trained with"), "%s", program_err);
 }
 
 Test(transfer, weights_of_graph_networks_place_another)
