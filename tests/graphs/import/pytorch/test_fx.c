@@ -4,6 +4,7 @@
 
 #include "graphs/import/pytorch/lower.h"
 #include "tests/graphs/graphs.h"
+#include "tests/support/problems.h"
 #include "tests/test.h"
 
 TestSuite(fx, .init = scratch_create, .fini = graph_tear_down);
@@ -437,6 +438,30 @@ static emp_graph *load_nodes(const char *nodes, const char *results)
              results);
     scratch_write_json("graph.json", text);
     return graph_keep(graph_import(scratch_path("graph.json"), NULL, &devices));
+}
+
+#define N_BYTES (1048576 * (int64_t)sizeof(float))
+#define N       "[1048576]"
+
+/* Three ops, each of which holds its operand and its result, and then an update whose first op could run at once, because it
+ * reads nothing but a state. In the order of the program no more than two tensors and the state are there. */
+Test(fx, ops_run_in_the_order_of_the_program)
+{
+    load_nodes("{'name':'m','op':'placeholder','role':'state','outputs':[{'shape':" N
+               ",'dtype':'float32'}]}," INPUT("x", N, "float32")
+                   CALL("a", "aten.exp.default", "{'node':'x'}", N, "float32")
+                       CALL("b", "aten.exp.default", "{'node':'a'}", N, "float32") CALL(
+                           "c", "aten.exp.default", "{'node':'b'}", N, "float32")
+                           CALL("d", "aten.mul.Tensor", "{'node':'m'},0.9", N, "float32")
+                               CALL("e", "aten.add.Tensor", "{'node':'d'},{'node':'c'}",
+                                    N, "float32"),
+               "{'node':'e'},{'node':'e'}");
+    OWN_TASK t = {0};
+
+    task_create(&t, scratch_path("graph.json"), "h200x8", "torch-eager");
+    for (emp_op_id op = 0; op < t.graph->op_count; op++) t.device_of_op[op] = 1;
+    emp_sim_result r = task_run(&t);
+    cr_expect_eq(r.peak_bytes[1], 3 * N_BYTES, "%lld", (long long)r.peak_bytes[1]);
 }
 
 /* A copy reads the source as it is, and nothing of what it overwrites. */
