@@ -126,10 +126,21 @@ static void fused_back(emp_tape *t, const emp_note *note, emp_port dy)
         give(t, note, note->input[i], output_of(d, i));
 }
 
-/* Gradients of bounded functions read their result, others their argument. */
+/* PyTorch keeps the result of these, of others the argument. */
+static bool keeps_result(const char *gradient)
+{
+    static const char *const of_result[] = {"ReluGrad", "TanhGrad", "SigmoidGrad",
+                                            "LogSoftmaxGrad"};
+
+    for (size_t i = 0; i < sizeof of_result / sizeof of_result[0]; i++)
+        if (strcmp(gradient, of_result[i]) == 0) return true;
+    return false;
+}
+
 static void map_back(emp_tape *t, const emp_note *note, emp_port dy)
 {
-    emp_port in[2] = {dy, note->input[0]};
+    emp_port result = {note->op, 0};
+    emp_port in[2] = {dy, keeps_result(note->gradient) ? result : note->input[0]};
 
     give(t, note, note->input[0], back(t, note, "/grad", note->gradient, NULL, in, 2));
 }
@@ -153,15 +164,19 @@ static emp_port reduced(emp_tape *t, const emp_note *note, const char *leaf, emp
     return back(t, note, leaf, "Sum", &keep, in, 2);
 }
 
+/* What nothing trains has no gradient. */
+static bool is_fixed(const emp_tape *t, emp_port port)
+{
+    const char *type = emp_graph_builder_type(t->builder, port.op);
+
+    return strcmp(type, "Buffer") == 0 || strcmp(type, "Const") == 0;
+}
+
 static void add_back(emp_tape *t, const emp_note *note, emp_port dy)
 {
     give(t, note, note->input[0], dy);
-    give(t, note, note->input[1], reduced(t, note, "/grad_1", dy, note->input[1]));
-}
-
-static bool is_fixed(const emp_tape *t, emp_port port)
-{
-    return strcmp(emp_graph_builder_type(t->builder, port.op), "Buffer") == 0;
+    if (emp_tape_is_ok(t) && !is_fixed(t, note->input[1]))
+        give(t, note, note->input[1], reduced(t, note, "/grad_1", dy, note->input[1]));
 }
 
 static void mul_back(emp_tape *t, const emp_note *note, emp_port dy)
@@ -179,8 +194,10 @@ static void mul_back(emp_tape *t, const emp_note *note, emp_port dy)
 
 static void cast_back(emp_tape *t, const emp_note *note, emp_port dy)
 {
-    emp_op_attrs attrs = {.dtype = t->step->dtype};
+    emp_op_attrs attrs = {.dtype = EMP_DTYPE_FLOAT};
 
+    if (!emp_tape_is_ok(t)) return;
+    attrs.dtype = emp_graph_builder_output(t->builder, note->input[0])->dtype;
     give(t, note, note->input[0], back(t, note, "/grad", "Cast", &attrs, &dy, 1));
 }
 
@@ -317,7 +334,8 @@ static void go_back(emp_tape *t, int32_t number)
         return;
     }
     if (note.kind == EMP_NOTE_LOSS) {
-        give(t, &note, note.input[0], (emp_port){note.op, 1});
+        give(t, &note, note.input[0],
+             back(t, &note, "/grad", "NllLossGrad", NULL, note.input, 2));
         return;
     }
     if (note.kind == EMP_NOTE_CHOICE) {
@@ -374,12 +392,13 @@ void emp_tape_differentiate(emp_tape *t)
 /* The optimizer's step: it begins when all gradients are there, as `optimizer.step()` behind
  * `loss.backward()` does, so that all of them are held at once. */
 
-/* A float32 state of a weight. */
+/* A state of a weight: float32 beside a float32 copy of the weight, else of the weight's type, as torch.optim makes it. */
 static emp_port state_of(emp_tape *t, const emp_tape_weight *w, int32_t unit,
                          const char *leaf)
 {
+    const bool   is_wide = t->step->has_master || t->step->updates_on_host;
     const char  *name = emp_graph_builder_name(t->builder, w->variable);
-    emp_op_attrs attrs = {.dtype = EMP_DTYPE_FLOAT,
+    emp_op_attrs attrs = {.dtype = is_wide ? EMP_DTYPE_FLOAT : t->step->dtype,
                           .has_shape = true,
                           .shape = emp_tape_shape(t, (emp_port){w->variable, 0})};
 
@@ -439,25 +458,10 @@ static void update_on_host(emp_tape *t, const emp_tape_weight *w, emp_port gradi
     add_update(t, w, "TakeWeights", taken, 2, op);
 }
 
-static emp_port learning_rate(emp_tape *t)
-{
-    int64_t      one = 1;
-    emp_op_attrs attrs = {.dtype = t->step->dtype,
-                          .has_shape = true,
-                          .value = &one,
-                          .shape = EMP_SHAPE_SCALAR,
-                          .value_count = 1};
-
-    if (!emp_tape_is_ok(t)) return EMP_TAPE_NONE;
-    emp_op_id there = emp_graph_builder_find(t->builder, "learning_rate", 13);
-    return there >= 0 ? (emp_port){there, 0}
-                      : emp_tape_op(t, "Const", "learning_rate", 0, &attrs, NULL, 0);
-}
-
 static void update_sgd(emp_tape *t, const emp_tape_weight *w, emp_port gradient,
                        emp_op_id barrier)
 {
-    emp_port in[3] = {{w->variable, 0}, learning_rate(t), gradient};
+    emp_port in[3] = {{w->variable, 0}, emp_tape_factor(t, "learning_rate"), gradient};
 
     add_update(t, w, "ApplyGradientDescent", in, 3, barrier);
 }

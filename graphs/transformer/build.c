@@ -201,7 +201,7 @@ static void add_loss(emp_stack *s, const char *name, const char *labels, emp_por
     emp_port wanted = emp_tape_placeholder(s->t, labels, EMP_DTYPE_INT32,
                                            EMP_SHAPE(emp_tape_size(s->t, logits, 0)));
 
-    emp_tape_loss(s->t, name, logits, wanted);
+    emp_tape_loss(s->t, name, logits, wanted, !s->m->is_encoder);
 }
 
 static void pool(emp_stack *s, emp_port x)
@@ -321,6 +321,7 @@ emp_status emp_transformer_graph_create(emp_graph                  **out,
     EMP_TRY(emp_tape_init(&t, step, err));
     if (!step->has_frozen_loss) emp_graph_builder_assume_kernels(t.builder);
     t.types = types;
+    t.scales_in_float32 = model->has_wide_norm;
     EMP_TRY(EMP_ALLOC(s.kv, (size_t)model->layer_count));
     emit(&s);
     EMP_TRY(emp_tape_finish(&t, out));

@@ -24,10 +24,34 @@ emp_port emp_stack_norm(emp_stack *s, const char *name, emp_port x)
                          kind != EMP_NORM_LAYER_BARE, kind == EMP_NORM_LAYER);
 }
 
+/* x / 2 (1 + tanh(c (x + d x^3))) as transformers' NewGELUActivation spells it. The gradients read x, the tangent, and both
+ * factors of the last product, which is what autograd keeps. */
+static emp_port new_gelu(emp_stack *s, const char *name, emp_port x)
+{
+    emp_tape *t = s->t;
+    emp_port  cube =
+        emp_tape_map(t, emp_tape_join_names(t, name, "/cube"), "Square", "Mul", x);
+    emp_port y = emp_tape_mul(t, emp_tape_join_names(t, name, "/small"), cube,
+                              emp_tape_factor(t, "gelu/small"));
+
+    y = emp_tape_add(t, emp_tape_join_names(t, name, "/sum"), x, y);
+    y = emp_tape_mul(t, emp_tape_join_names(t, name, "/argument"), y,
+                     emp_tape_factor(t, "gelu/argument"));
+    y = emp_tape_map(t, emp_tape_join_names(t, name, "/tanh"), "Tanh", "TanhGrad", y);
+    y = emp_tape_add(t, emp_tape_join_names(t, name, "/one"), y,
+                     emp_tape_factor(t, "gelu/one"));
+    emp_port half = emp_tape_mul(t, emp_tape_join_names(t, name, "/half"), x,
+                                 emp_tape_factor(t, "gelu/half"));
+    return emp_tape_mul(t, name, half, y);
+}
+
 emp_port emp_stack_activate(emp_stack *s, const char *name, emp_port x)
 {
     switch (s->m->activation) {
     case EMP_ACTIVATION_SILU: return emp_tape_map(s->t, name, "Silu", "SiluGrad", x);
+    case EMP_ACTIVATION_GELU_NEW:
+        if (emp_tape_is_training(s->t)) return new_gelu(s, name, x);
+        return emp_tape_map(s->t, name, "Gelu", "GeluGrad", x);
     case EMP_ACTIVATION_GELU: return emp_tape_map(s->t, name, "Gelu", "GeluGrad", x);
     case EMP_ACTIVATION_RELU: return emp_tape_map(s->t, name, "Relu", "ReluGrad", x);
     case EMP_ACTIVATION_SQUARED_RELU:

@@ -58,6 +58,7 @@ enum {
 typedef enum {
     EMP_ACTIVATION_SILU,
     EMP_ACTIVATION_GELU,
+    EMP_ACTIVATION_GELU_NEW, /**< by tanh, of eight ops where it is trained: GPT-2 */
     EMP_ACTIVATION_RELU,
     EMP_ACTIVATION_SQUARED_RELU
 } emp_activation;
@@ -191,6 +192,8 @@ typedef struct {
     bool is_encoder; /**< every token sees all; a decoder's sees those before */
     bool is_gated;   /**< activation(gate x) (up x), else activation(up x) */
     bool has_rotary;
+    bool
+         has_wide_norm; /**< its weight multiplies in float32, and not in the model's type: Gemma */
     bool has_value_norm; /**< without parameters: Gemma 4 */
     bool has_qkv_bias, has_output_bias, has_mlp_bias;
     bool has_fused_qkv, has_fused_gate; /**< one product for all of them */

@@ -127,6 +127,21 @@ emp_port emp_tape_constant(emp_tape *t, const char *name, const int64_t *values,
     return add_op(t, "Const", name, 0, &attrs, NULL, 0);
 }
 
+emp_port emp_tape_factor(emp_tape *t, const char *name)
+{
+    int64_t      one = 1;
+    emp_op_attrs attrs = {.dtype = t->step->dtype,
+                          .has_shape = true,
+                          .value = &one,
+                          .shape = EMP_SHAPE_SCALAR,
+                          .value_count = 1};
+
+    if (!emp_tape_is_ok(t)) return EMP_TAPE_NONE;
+    emp_op_id there = emp_graph_builder_find(t->builder, name, strlen(name));
+    return there >= 0 ? (emp_port){there, 0}
+                      : emp_tape_op(t, "Const", name, 0, &attrs, NULL, 0);
+}
+
 emp_port emp_tape_axis(emp_tape *t, int64_t axis)
 {
     char name[16];
@@ -357,6 +372,53 @@ emp_port emp_tape_lookup(emp_tape *t, const char *name, emp_port table, emp_port
 
 /* ---- norms and element-wise ops ---- */
 
+static emp_port binary(emp_tape *t, const char *name, const char *type,
+                       emp_note_kind kind, emp_port x, emp_port y, int32_t unit)
+{
+    emp_port in[2] = {x, y};
+    emp_port z = emp_tape_op(t, type, name, unit, NULL, in, 2);
+
+    (void)tape_note(t, kind, name, unit, z, in, 2);
+    return z;
+}
+
+static emp_port cast(emp_tape *t, const char *name, emp_port x, emp_dtype dtype,
+                     int32_t unit)
+{
+    emp_op_attrs attrs = {.dtype = dtype};
+
+    if (t->step->dtype == EMP_DTYPE_FLOAT) return x;
+    emp_port y = emp_tape_op(t, "Cast", name, unit, &attrs, &x, 1);
+    (void)tape_note(t, EMP_NOTE_CAST, name, unit, y, &x, 1);
+    return y;
+}
+
+/* x in float32, as models of Hugging Face have logits and what their norms read. */
+static emp_port in_float(emp_tape *t, const char *name, emp_port x, int32_t unit)
+{
+    return cast(t, emp_tape_join_names(t, name, "/float"), x, EMP_DTYPE_FLOAT, unit);
+}
+
+/* A norm as transformers trains it, op by op: the gradient of the norm needs its operand in float32, and the gradient of the
+ * weight what the norm made, so both are kept. */
+static emp_port norm_by_steps(emp_tape *t, const char *name, emp_port x, emp_port weight,
+                              int32_t unit)
+{
+    const bool   is_wide = t->scales_in_float32 && weight.op >= 0;
+    emp_op_attrs attrs = {.dtype = is_wide ? EMP_DTYPE_FLOAT : t->step->dtype};
+    const char  *inner = weight.op >= 0 ? emp_tape_join_names(t, name, "/normed") : name;
+
+    x = in_float(t, name, x, unit);
+    emp_port  y = emp_tape_op(t, "RMSNorm", inner, unit, &attrs, &x, 1);
+    emp_note *note = tape_note(t, EMP_NOTE_FUSED, inner, unit, y, &x, 1);
+    if (note != NULL) note->gradient = "RMSNormGrad";
+    if (weight.op < 0) return y;
+    const bool  is_cast = is_wide && t->step->dtype != EMP_DTYPE_FLOAT;
+    const char *scaled = is_cast ? emp_tape_join_names(t, name, "/scaled") : name;
+    y = binary(t, scaled, "Mul", EMP_NOTE_MUL, y, weight, unit);
+    return is_cast ? cast(t, name, y, t->step->dtype, unit) : y;
+}
+
 emp_port emp_tape_norm(emp_tape *t, const char *name, const char *type, emp_port x,
                        bool has_weight, bool has_bias)
 {
@@ -372,12 +434,14 @@ emp_port emp_tape_norm(emp_tape *t, const char *name, const char *type, emp_port
         in[count++] = emp_tape_weight_of(t, emp_tape_join_names(t, name, ".bias"), size,
                                          unit, EMP_WEIGHT_TRAINED);
     /* a layer norm without parameters reads as one with a factor of one */
-    bool     is_bare = count == 1 && type[0] == 'L';
-    emp_port y =
-        emp_tape_op(t, is_bare ? "RMSNorm" : type, name, unit, &attrs, in, count);
+    if (count == 1 || type[0] == 'R') {
+        type = "RMSNorm";
+        if (emp_tape_is_training(t))
+            return norm_by_steps(t, name, x, count > 1 ? in[1] : EMP_TAPE_NONE, unit);
+    }
+    emp_port  y = emp_tape_op(t, type, name, unit, &attrs, in, count);
     emp_note *note = tape_note(t, EMP_NOTE_FUSED, name, unit, y, in, count);
-    if (note != NULL)
-        note->gradient = type[0] == 'L' && !is_bare ? "LayerNormGrad" : "RMSNormGrad";
+    if (note != NULL) note->gradient = "LayerNormGrad";
     return y;
 }
 
@@ -402,16 +466,6 @@ emp_port emp_tape_map(emp_tape *t, const char *name, const char *type,
 
     if (note != NULL) note->gradient = gradient;
     return y;
-}
-
-static emp_port binary(emp_tape *t, const char *name, const char *type,
-                       emp_note_kind kind, emp_port x, emp_port y, int32_t unit)
-{
-    emp_port in[2] = {x, y};
-    emp_port z = emp_tape_op(t, type, name, unit, NULL, in, 2);
-
-    (void)tape_note(t, kind, name, unit, z, in, 2);
-    return z;
 }
 
 emp_port emp_tape_add(emp_tape *t, const char *name, emp_port x, emp_port y)
@@ -594,26 +648,18 @@ emp_port emp_tape_combine(emp_tape *t, const char *name, emp_port rows, emp_port
 
 /* ---- the loss ---- */
 
-/* Logits in float32, as Hugging Face's models have them. */
-static emp_port in_float(emp_tape *t, const char *name, emp_port x, int32_t unit)
+void emp_tape_loss(emp_tape *t, const char *name, emp_port logits, emp_port labels,
+                   bool in_float32)
 {
-    emp_op_attrs attrs = {.dtype = EMP_DTYPE_FLOAT};
+    int32_t     unit = emp_tape_unit(t);
+    emp_port    x = in_float32 ? in_float(t, name, logits, unit) : logits;
+    const char *softmax = emp_tape_join_names(t, name, "/log_softmax");
+    emp_port  in[2] = {emp_tape_op(t, "LogSoftmax", softmax, unit, NULL, &x, 1), labels};
+    emp_note *note = tape_note(t, EMP_NOTE_SAME, softmax, unit, in[0], &x, 1);
 
-    if (t->step->dtype == EMP_DTYPE_FLOAT) return x;
-    emp_port y = emp_tape_op(t, "Cast", name, unit, &attrs, &x, 1);
-    (void)tape_note(t, EMP_NOTE_CAST, name, unit, y, &x, 1);
-    return y;
-}
-
-void emp_tape_loss(emp_tape *t, const char *name, emp_port logits, emp_port labels)
-{
-    int32_t  unit = emp_tape_unit(t);
-    emp_port x = in_float(t, emp_tape_join_names(t, name, "/float"), logits, unit);
-    emp_port in[2] = {x, labels};
-    emp_port losses =
-        emp_tape_op(t, "SparseSoftmaxCrossEntropyWithLogits", name, unit, NULL, in, 2);
-
-    (void)tape_note(t, EMP_NOTE_LOSS, name, unit, losses, in, 1);
+    if (note != NULL) note->gradient = "LogSoftmaxGrad";
+    emp_port losses = emp_tape_op(t, "NllLoss", name, unit, NULL, in, 2);
+    (void)tape_note(t, EMP_NOTE_LOSS, name, unit, losses, in, 2);
     emp_port all[2] = {losses, emp_tape_axis(t, 0)};
     emp_port mean =
         emp_tape_op(t, "Mean", emp_tape_join_names(t, name, "/mean"), unit, NULL, all, 2);

@@ -6,7 +6,7 @@
  *     EMP_TRY(emp_tape_init(&t, &step, err));
  *     emp_port x = emp_tape_linear(&t, "layer", input, 10, true);
  *     ...
- *     emp_tape_loss(&t, "loss", x, labels);
+ *     emp_tape_loss(&t, "loss", x, labels, true);
  *     emp_tape_differentiate(&t);
  *     emp_tape_update(&t);
  *     st = emp_tape_finish(&t, &graph);
@@ -166,7 +166,8 @@ struct emp_tape {
     const emp_weight_types     *types; /**< Borrowed; NULL: all of the step's */
     emp_arena                   names;
     emp_strmap                  weight_of_name;
-    int32_t                     unit_count;
+    bool scales_in_float32; /**< norms that are trained have their weights' product so */
+    int32_t unit_count;
     int32_t round; /**< of the ops that follow, whose names have it from 1 on */
     uint8_t level; /**< of the ops that follow */
 
@@ -209,6 +210,8 @@ emp_port emp_tape_op(emp_tape *t, const char *type, const char *name, int32_t un
 /** An int32 vector. */
 emp_port emp_tape_constant(emp_tape *t, const char *name, const int64_t *values,
                            int32_t count);
+/** A number of the step's element type, which nothing trains. */
+emp_port emp_tape_factor(emp_tape *t, const char *name);
 /** The number of an axis, as the int32 vector that ops read. */
 emp_port emp_tape_axis(emp_tape *t, int64_t axis);
 emp_port emp_tape_placeholder(emp_tape *t, const char *name, emp_dtype dtype,
@@ -243,10 +246,11 @@ emp_port emp_tape_lookup(emp_tape *t, const char *name, emp_port table, emp_port
  * gives the gradients of all inputs. */
 emp_port emp_tape_fused(emp_tape *t, const char *name, const char *type, int32_t unit,
                         const emp_op_attrs *attrs, const emp_port *inputs, int32_t count);
-/** A norm over the last dimension; type RMSNorm or LayerNorm. */
+/** A norm over the last dimension; type RMSNorm or LayerNorm. In training an RMS norm is the ops that transformers has, as
+ * PyTorch has one op for a layer norm alone. */
 emp_port emp_tape_norm(emp_tape *t, const char *name, const char *type, emp_port x,
                        bool has_weight, bool has_bias);
-/** An element-wise op of one input, whose gradient op reads dy and, if it is to, x. */
+/** An element-wise op of one input, whose gradient op reads dy and x, or the result where PyTorch keeps that. */
 emp_port emp_tape_map(emp_tape *t, const char *name, const char *type,
                       const char *gradient, emp_port x);
 emp_port emp_tape_add(emp_tape *t, const char *name, emp_port x, emp_port y);
@@ -286,8 +290,10 @@ emp_port emp_tape_route_to(emp_tape *t, const char *name, emp_port logits,
 emp_port emp_tape_experts(emp_tape *t, const char *name, emp_port rows, emp_port route,
                           int64_t experts, int64_t size, bool has_bias);
 emp_port emp_tape_combine(emp_tape *t, const char *name, emp_port rows, emp_port route);
-/** The mean over rows of the cross entropies, in float32; what a step fetches. */
-void emp_tape_loss(emp_tape *t, const char *name, emp_port logits, emp_port labels);
+/** The mean over rows of the cross entropies; what a step fetches. Decoders of Hugging Face take it \a in_float32, encoders in
+ * the step's element type. */
+void emp_tape_loss(emp_tape *t, const char *name, emp_port logits, emp_port labels,
+                   bool in_float32);
 
 /* ---- the backward pass and the update (backward.c) ---- */
 

@@ -229,7 +229,9 @@ static void read_activation(emp_fields *f, emp_transformer_model *m)
         emp_fields_text(f, "hidden_activation|hidden_act|activation_function|activation|"
                            "mlp_hidden_act");
 
-    if (name == NULL || strstr(name, "gelu") != NULL) {
+    if (name != NULL && strcmp(name, "gelu_new") == 0) {
+        m->activation = EMP_ACTIVATION_GELU_NEW;
+    } else if (name == NULL || strstr(name, "gelu") != NULL) {
         m->activation = EMP_ACTIVATION_GELU;
     } else if (strcmp(name, "silu") == 0 || strcmp(name, "swish") == 0 ||
                strcmp(name, "swiglu") == 0 || strcmp(name, "swigluoai") == 0 ||

@@ -328,6 +328,7 @@ static void olmo(emp_fields *f, emp_transformer_model *m)
 static void olmo2(emp_fields *f, emp_transformer_model *m)
 {
     emp_model_llama_like(f, m);
+    m->has_wide_norm = true;
     m->places = EMP_NORMS_INSIDE;
     m->qk_norm = EMP_QK_NORM_ALL;
     if (strcmp(f->family, "olmo3") == 0)
@@ -355,6 +356,7 @@ static void glm4(emp_fields *f, emp_transformer_model *m)
 static void gpt_oss(emp_fields *f, emp_transformer_model *m)
 {
     emp_model_llama_like(f, m);
+    m->has_wide_norm = true;
     m->has_qkv_bias = m->has_output_bias = emp_fields_flag(f, "attention_bias", true);
     m->has_sinks = m->has_router_bias = m->has_expert_bias = true;
     m->has_fused_gate = true;
@@ -389,11 +391,15 @@ static void llama4(emp_fields *f, emp_transformer_model *m)
 
 /* ---- Gemma ---- */
 
-static void gemma(emp_fields *f, emp_transformer_model *m) { emp_model_llama_like(f, m); }
+static void gemma(emp_fields *f, emp_transformer_model *m)
+{
+    emp_model_llama_like(f, m);
+    m->has_wide_norm = true;
+}
 
 static void gemma2(emp_fields *f, emp_transformer_model *m)
 {
-    emp_model_llama_like(f, m);
+    gemma(f, m);
     m->places = EMP_NORMS_SANDWICH;
     m->names.norm_2 = "pre_feedforward_layernorm";
     m->has_logit_cap = emp_fields_find(f, "final_logit_softcapping") != NULL;

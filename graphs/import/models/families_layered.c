@@ -256,6 +256,7 @@ static void qwen3_5_layer(emp_fields *f, emp_transformer_model *m, int32_t i)
 void emp_model_qwen3_5(emp_fields *f, emp_transformer_model *m)
 {
     emp_model_llama_like(f, m);
+    m->has_wide_norm = true;
     m->qk_norm = EMP_QK_NORM_HEAD;
     m->gate = EMP_GATE_IN_QUERY;
     m->scan = (emp_transformer_scan){

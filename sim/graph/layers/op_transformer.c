@@ -327,6 +327,32 @@ EMP_COST(combine)
     emp_view_cost(op, EMP_OP_ELEMENTWISE, (double)emp_shape_elements(y), cost);
 }
 
+/* ---- the loss of tokens ---- */
+
+/* NllLoss(log probabilities [rows, classes], labels): the loss of each row, of which one element is read. */
+EMP_INFER(nll_loss)
+{
+    return emp_set_output(&output[0], EMP_SHAPE(emp_shape_dim(&op->input[0].shape, 0)),
+                          emp_view_dtype(op, 0));
+}
+
+EMP_COST(nll_loss)
+{
+    emp_view_cost(op, EMP_OP_ELEMENTWISE,
+                  (double)emp_shape_elements(&op->output[0].shape), cost);
+    spare_bytes(&op->input[0], cost);
+    cost->bytes_read =
+        emp_add_saturating(cost->bytes_read, emp_info_bytes(&op->output[0]));
+}
+
+/* NllLossGrad(log probabilities, labels): zeros but for an element of each row; of the first operand only the shape counts. */
+EMP_COST(nll_loss_grad)
+{
+    emp_view_cost(op, EMP_OP_ELEMENTWISE,
+                  (double)emp_shape_elements(&op->output[0].shape), cost);
+    spare_bytes(&op->input[0], cost);
+}
+
 /* ---- updates ---- */
 
 /* AdamW(weights, mean, square[, master], gradient) of several element types: reads all of them and

@@ -300,6 +300,8 @@ static const emp_op_type table[] = {
     {"Multinomial", FLAGS(STATEFUL), GPU(FLOATS), HOST_IN(2), TAKES(2), RATE(1, 30), RUN(one_unknown), WORK(ELEMENTWISE, elementwise)},
     {"Neg", FLAGS(IN_PLACE | INT32_HOST), GPU(NUMBERS), TAKES(1), RATE(1, 1), RUN(same), WORK(ELEMENTWISE, elementwise)},
     {"NextIteration", FLAGS(CONTROL_FLOW | ALIAS | EMP_OP_BACK_EDGE | INT32_HOST), ANY, TAKES(1), RUN(forget), WORK(NOTHING, free_)},
+    {"NllLoss", GPU(FLOATS), TAKES(2), RATE(1, 4), RUN(nll_loss), WORK(ELEMENTWISE, nll_loss)},
+    {"NllLossGrad", GPU(FLOATS), TAKES(2), RATE(0, 1), RUN(same), WORK(ELEMENTWISE, nll_loss_grad)},
     {"NoOp", ANY, GRAPPLER(FREE), RUN(nothing), WORK(NOTHING, free_)},
     {"NonMaxSuppression", FLAGS(EMP_OP_DYNAMIC_SHAPE), CPU_ONLY, TAKES(2), RATE(0, 50), RUN(one_unknown), WORK(HOST, host)},
     {"NotEqual", FLAGS(INT32_HOST), GPU(NUMBERS | BIT(BOOL)), TAKES(2), RATE(1, 1), RUN(compare), WORK(ELEMENTWISE, elementwise)},

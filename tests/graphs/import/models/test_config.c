@@ -36,7 +36,7 @@ Test(config, steps_hold_weights_states_and_caches)
         const char *config, *options;
         int64_t     of_parameter, more;
     } cases[] = {{TINY(""), ",batch=1,seq=8", 2 + 4 + 4 + 4, 0},
-                 {TINY(""), ",batch=1,seq=8,master=0", 2 + 4 + 4, 0},
+                 {TINY(""), ",batch=1,seq=8,master=0", 2 + 2 + 2, 0},
                  {TINY(""), ",batch=1,seq=8,optimizer=sgd,dtype=fp32", 4, 0},
                  {TINY(""), ",phase=decode,batch=3,seq=50", 2, 2 * cache},
                  {TINY(""), ",phase=prefill,batch=3,seq=50", 2, 2 * cache},
