@@ -126,7 +126,7 @@ static void fused_back(emp_tape *t, const emp_note *note, emp_port dy)
         give(t, note, note->input[i], output_of(d, i));
 }
 
-/* PyTorch keeps the result of these, of others the argument. */
+/* PyTorch keeps the result of these functions, and the argument of others. */
 static bool keeps_result(const char *gradient)
 {
     static const char *const of_result[] = {"ReluGrad", "TanhGrad", "SigmoidGrad",
@@ -140,7 +140,8 @@ static bool keeps_result(const char *gradient)
 static void map_back(emp_tape *t, const emp_note *note, emp_port dy)
 {
     emp_port result = {note->op, 0};
-    emp_port in[2] = {dy, keeps_result(note->gradient) ? result : note->input[0]};
+    bool     of_result = keeps_result(note->gradient) && !t->step->is_frozen;
+    emp_port in[2] = {dy, of_result ? result : note->input[0]};
 
     give(t, note, note->input[0], back(t, note, "/grad", note->gradient, NULL, in, 2));
 }
@@ -335,7 +336,9 @@ static void go_back(emp_tape *t, int32_t number)
     }
     if (note.kind == EMP_NOTE_LOSS) {
         give(t, &note, note.input[0],
-             back(t, &note, "/grad", "NllLossGrad", NULL, note.input, 2));
+             note.gradient == NULL
+                 ? (emp_port){note.op, 1}
+                 : back(t, &note, "/grad", note.gradient, NULL, note.input, 2));
         return;
     }
     if (note.kind == EMP_NOTE_CHOICE) {
@@ -396,7 +399,8 @@ void emp_tape_differentiate(emp_tape *t)
 static emp_port state_of(emp_tape *t, const emp_tape_weight *w, int32_t unit,
                          const char *leaf)
 {
-    const bool   is_wide = t->step->has_master || t->step->updates_on_host;
+    const bool is_wide =
+        t->step->has_master || t->step->updates_on_host || t->step->is_frozen;
     const char  *name = emp_graph_builder_name(t->builder, w->variable);
     emp_op_attrs attrs = {.dtype = is_wide ? EMP_DTYPE_FLOAT : t->step->dtype,
                           .has_shape = true,

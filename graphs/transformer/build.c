@@ -319,7 +319,7 @@ emp_status emp_transformer_graph_create(emp_graph                  **out,
     EMP_TRY(emp_transformer_model_check(model, err));
     EMP_TRY(check_step(model, step, err));
     EMP_TRY(emp_tape_init(&t, step, err));
-    if (!step->has_frozen_loss) emp_graph_builder_assume_kernels(t.builder);
+    if (!step->is_frozen) emp_graph_builder_assume_kernels(t.builder);
     t.types = types;
     t.scales_in_float32 = model->has_wide_norm;
     EMP_TRY(EMP_ALLOC(s.kv, (size_t)model->layer_count));

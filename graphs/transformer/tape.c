@@ -436,12 +436,12 @@ emp_port emp_tape_norm(emp_tape *t, const char *name, const char *type, emp_port
     /* a layer norm without parameters reads as one with a factor of one */
     if (count == 1 || type[0] == 'R') {
         type = "RMSNorm";
-        if (emp_tape_is_training(t))
+        if (emp_tape_is_training(t) && !t->step->is_frozen)
             return norm_by_steps(t, name, x, count > 1 ? in[1] : EMP_TAPE_NONE, unit);
     }
     emp_port  y = emp_tape_op(t, type, name, unit, &attrs, in, count);
     emp_note *note = tape_note(t, EMP_NOTE_FUSED, name, unit, y, in, count);
-    if (note != NULL) note->gradient = "LayerNormGrad";
+    if (note != NULL) note->gradient = emp_tape_join_names(t, type, "Grad");
     return y;
 }
 
@@ -648,21 +648,45 @@ emp_port emp_tape_combine(emp_tape *t, const char *name, emp_port rows, emp_port
 
 /* ---- the loss ---- */
 
-void emp_tape_loss(emp_tape *t, const char *name, emp_port logits, emp_port labels,
-                   bool in_float32)
+/* The losses of rows, whose gradient is that of the logarithms of probabilities, which PyTorch keeps. */
+static emp_port losses_of(emp_tape *t, const char *name, emp_port x, emp_port labels,
+                          int32_t unit)
 {
-    int32_t     unit = emp_tape_unit(t);
-    emp_port    x = in_float32 ? in_float(t, name, logits, unit) : logits;
     const char *softmax = emp_tape_join_names(t, name, "/log_softmax");
     emp_port  in[2] = {emp_tape_op(t, "LogSoftmax", softmax, unit, NULL, &x, 1), labels};
     emp_note *note = tape_note(t, EMP_NOTE_SAME, softmax, unit, in[0], &x, 1);
 
     if (note != NULL) note->gradient = "LogSoftmaxGrad";
     emp_port losses = emp_tape_op(t, "NllLoss", name, unit, NULL, in, 2);
-    (void)tape_note(t, EMP_NOTE_LOSS, name, unit, losses, in, 2);
-    emp_port all[2] = {losses, emp_tape_axis(t, 0)};
-    emp_port mean =
+    note = tape_note(t, EMP_NOTE_LOSS, name, unit, losses, in, 2);
+    if (note != NULL) note->gradient = "NllLossGrad";
+    return losses;
+}
+
+/* The same by one op, whose output 1 is the gradient. */
+static emp_port frozen_losses_of(emp_tape *t, const char *name, emp_port x,
+                                 emp_port labels, int32_t unit)
+{
+    emp_port in[2] = {x, labels};
+    emp_port losses =
+        emp_tape_op(t, "SparseSoftmaxCrossEntropyWithLogits", name, unit, NULL, in, 2);
+
+    (void)tape_note(t, EMP_NOTE_LOSS, name, unit, losses, in, 1);
+    return losses;
+}
+
+void emp_tape_loss(emp_tape *t, const char *name, emp_port logits, emp_port labels,
+                   bool in_float32)
+{
+    const bool is_frozen = t->step->is_frozen;
+    int32_t    unit = emp_tape_unit(t);
+    emp_port   x = in_float32 || is_frozen ? in_float(t, name, logits, unit) : logits;
+    emp_port   losses = is_frozen ? frozen_losses_of(t, name, x, labels, unit)
+                                  : losses_of(t, name, x, labels, unit);
+    emp_port   all[2] = {losses, emp_tape_axis(t, 0)};
+    emp_port   mean =
         emp_tape_op(t, "Mean", emp_tape_join_names(t, name, "/mean"), unit, NULL, all, 2);
+
     if (emp_tape_is_ok(t)) emp_graph_builder_set_target(t->builder, mean.op);
 }
 

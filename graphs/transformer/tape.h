@@ -80,7 +80,9 @@ typedef struct {
     emp_dtype
         cache_dtype; /**< of cached keys and values; EMP_DTYPE_NONE: as activations */
     emp_transformer_update update;
-    bool has_frozen_loss; /**< as the tasks of PlaceBench: TensorFlow r1.3's */
+    bool
+         is_frozen; /**< as the tasks of PlaceBench: losses of TensorFlow r1.3, norms as one op, float32 states, and
+                         gradients of all functions read their argument */
     bool samples_on_host; /**< a CPU draws the next token from the logits */
     bool samples_top_p;   /**< else the device does, from the most likely ones */
     bool has_master; /**< float32 copies of weights of another element type, with Adam */

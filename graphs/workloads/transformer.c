@@ -151,7 +151,7 @@ emp_status emp_transformer_build(const int64_t *v, emp_graph **out, emp_error *e
                                   .micro_batch = v[MICRO_BATCH],
                                   .dtype = dtypes[v[DTYPE]],
                                   .update = (emp_transformer_update)v[OPTIMIZER],
-                                  .has_frozen_loss = true,
+                                  .is_frozen = true,
                                   .has_master = v[MASTER] != 0};
 
     *out = NULL;
@@ -220,7 +220,7 @@ emp_status emp_bert_build(const int64_t *v, emp_graph **out, emp_error *err)
                                   .sequence = v[SEQUENCE],
                                   .dtype = dtypes[v[DTYPE]],
                                   .update = (emp_transformer_update)v[BERT_OPTIMIZER],
-                                  .has_frozen_loss = true,
+                                  .is_frozen = true,
                                   .has_master = true};
 
     *out = NULL;
