@@ -162,12 +162,12 @@ typedef struct {
     int32_t         max_nodes;
     emp_real       *h, *mixed; /**< [node][W] mixed = S h */
     emp_real       *hidden, *hidden_mixed, *convolved;
-    emp_real       *g, *single, *q, *member;
+    emp_real       *g, *single;
     emp_hsdag_norm  g_norm, q_norm, member_norm;
     int32_t         row_count;
     int32_t        *row_of_edge; /**< [edge] */
     int32_t        *end;         /**< [row][2] nodes */
-    emp_real       *edge;        /**< [row][W] hidden units of the score */
+    emp_real       *edge; /**< [row][W] hidden units of the score; NULL without dropout */
     emp_hsdag_norm  edge_norm;
     emp_real       *score;         /**< [row] s */
     emp_real       *score_of_edge; /**< [edge] s */
@@ -200,9 +200,11 @@ typedef struct {
     emp_hsdag_scratch scratch;
     uint64_t         *allowed;      /**< [node] scratch */
     emp_real         *dy, *dx, *dh; /**< [node][max of W, X] scratch */
-    emp_real         *dg, *d_edge, *d_product, *product; /**< scratch, by node and edge */
-    emp_real         *d_score, *d_factor, *d_logits;
-    emp_arrays        arrays;
+    emp_real         *dg, *d_mixed; /**< [node][W] scratch */
+    /* What goes into layers and comes out, of some rows, and layer norms: [row][W] scratch. */
+    emp_real  *in, *out, *d_out, *normal, *inverse;
+    emp_real  *d_score, *d_factor, *d_logits;
+    emp_arrays arrays;
 } emp_hsdag_net;
 
 /** The weights are 0. \a graph is copied. */

@@ -1,89 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "policy/hsdag/hsdag.h"
+#include "policy/hsdag/parsing_net.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/mem.h"
 #include "policy/nn/categorical.h"
 #include "policy/nn/layers.h"
 #include "policy/nn/products.h"
-
-/* Affine maps: a matrix, and the bias in the slice behind it. */
-enum {
-    INPUT_1 = 0,
-    INPUT_2 = 2,
-    CONVOLVE_1 = 4,
-    CONVOLVE_2 = 6,
-    SINGLE = 8,
-    EDGE = 10,
-    SCORE = 12,
-    MEMBER = 14,
-    POOL = 16,
-    CODE_1 = 18,
-    CODE_2 = 20,
-    DEVICE_1 = 22,
-    DEVICE_2 = 24
-};
-/* Layer norms: a gain, and the shift in the slice behind it. */
-enum {
-    INPUT_1_NORM = 26,
-    INPUT_2_NORM = 28,
-    G_NORM = 30,
-    Q_NORM = 32,
-    EDGE_NORM = 34,
-    MEMBER_NORM = 36,
-    POOL_NORM = 38,
-    SLICES = 40
-};
-
-/* ---- parameters ---- */
-
-/* A map of these widths in the slices from `at` on. */
-static void name_map(emp_param_slice *slice, int32_t at, const char *matrix,
-                     const char *bias, int32_t inputs, int32_t outputs)
-{
-    slice[at] = (emp_param_slice){.name = matrix, .rows = inputs, .cols = outputs};
-    slice[at + 1] = (emp_param_slice){.name = bias, .rows = 1, .cols = outputs};
-}
-
-static emp_status init_params(emp_hsdag_net *n, emp_error *err)
-{
-    const int32_t   X = n->shape.inputs, W = n->shape.width, D = n->shape.devices;
-    emp_param_slice s[SLICES];
-
-    name_map(s, INPUT_1, "input_1", "input_1_bias", X, W);
-    name_map(s, INPUT_2, "input_2", "input_2_bias", W, W);
-    name_map(s, CONVOLVE_1, "convolve_1", "convolve_1_bias", W, W);
-    name_map(s, CONVOLVE_2, "convolve_2", "convolve_2_bias", W, W);
-    name_map(s, SINGLE, "single", "single_bias", W, W);
-    name_map(s, EDGE, "edge", "edge_bias", W, W);
-    name_map(s, SCORE, "score", "score_bias", W, 1);
-    name_map(s, MEMBER, "member", "member_bias", W, W);
-    name_map(s, POOL, "pool", "pool_bias", W, W);
-    name_map(s, CODE_1, "code_1", "code_1_bias", W, W);
-    name_map(s, CODE_2, "code_2", "code_2_bias", W, X);
-    name_map(s, DEVICE_1, "device_1", "device_1_bias", X, W);
-    name_map(s, DEVICE_2, "device_2", "device_2_bias", W, D);
-    name_map(s, INPUT_1_NORM, "input_1_gain", "input_1_shift", 1, W);
-    name_map(s, INPUT_2_NORM, "input_2_gain", "input_2_shift", 1, W);
-    name_map(s, G_NORM, "g_gain", "g_shift", 1, W);
-    name_map(s, Q_NORM, "q_gain", "q_shift", 1, W);
-    name_map(s, EDGE_NORM, "edge_gain", "edge_shift", 1, W);
-    name_map(s, MEMBER_NORM, "member_gain", "member_shift", 1, W);
-    name_map(s, POOL_NORM, "pool_gain", "pool_shift", 1, W);
-    return emp_params_init(&n->params, s, SLICES, err);
-}
-
-void emp_hsdag_net_randomize(emp_hsdag_net *n, emp_rng *rng)
-{
-    for (int32_t map = INPUT_1; map <= DEVICE_2; map += 2)
-        emp_params_glorot(&n->params, map, 1.0, rng);
-    for (int32_t norm = INPUT_1_NORM; norm < SLICES; norm += 2) {
-        emp_real *gain = emp_params_value(&n->params, norm);
-        for (int32_t i = 0; i < n->shape.width; i++) gain[i] = 1;
-    }
-}
 
 /* Columns of the matrix of a map; its rows. */
 static int32_t outputs_of(const emp_hsdag_net *n, int32_t map)
@@ -96,181 +19,17 @@ static int32_t inputs_of(const emp_hsdag_net *n, int32_t map)
     return n->params.slice[map].rows;
 }
 
-/* ---- memory ---- */
-
-/* Sizes of the components of a graph, by their lowest nodes; 0 for other nodes. */
-static void measure_components(int32_t *size, int32_t *queue, const emp_hsdag_graph *g)
+/* The rows of a block, of so many: blocks are nearly alike. */
+static int32_t block_of(int32_t rows)
 {
-    for (int32_t v = 0; v < g->node_count; v++) size[v] = -1;
-    for (int32_t v = 0; v < g->node_count; v++) {
-        int32_t count = 0;
-        if (size[v] >= 0) continue;
-        queue[count++] = v;
-        size[v] = 0;
-        for (int32_t i = 0; i < count; i++) {
-            for (int32_t e = g->first[queue[i]]; e < g->first[queue[i] + 1]; e++) {
-                if (size[g->node[e]] >= 0) continue;
-                size[g->node[e]] = 0;
-                queue[count++] = g->node[e];
-            }
-        }
-        size[v] = count;
-    }
+    const int32_t blocks = (rows + EMP_HSDAG_BLOCK - 1) / EMP_HSDAG_BLOCK;
+
+    return blocks > 0 ? (rows + blocks - 1) / blocks : 0;
 }
 
-/* Each level at least halves every component, down to one group. */
-static void size_levels(emp_hsdag_net *n, const int32_t *size)
+static int32_t at_most(int32_t left, int32_t block)
 {
-    int32_t most = n->shape.levels > 0 && n->shape.levels < EMP_HSDAG_MAX_LEVELS
-                       ? n->shape.levels
-                       : EMP_HSDAG_MAX_LEVELS;
-    int32_t largest = 0;
-
-    for (int32_t v = 0; v < n->node_count; v++) {
-        if (size[v] > largest) largest = size[v];
-        for (int32_t l = 0; l <= most && size[v] > 0; l++)
-            n->level[l].max_nodes += size[v] >> l > 1 ? size[v] >> l : 1;
-    }
-    while (n->max_levels < most && largest >> n->max_levels > 1) n->max_levels++;
-}
-
-static void add_norm(emp_hsdag_net *n, emp_hsdag_norm *norm, size_t rows)
-{
-    norm->normal = EMP_ADD_ARRAY(&n->arrays, emp_real, rows * (size_t)n->shape.width);
-    norm->inverse = EMP_ADD_ARRAY(&n->arrays, emp_real, rows);
-}
-
-static emp_real *add_rows(emp_hsdag_net *n, size_t rows, size_t width)
-{
-    return EMP_ADD_ARRAY(&n->arrays, emp_real, rows * width);
-}
-
-static bool has_masks(const emp_hsdag_net *n) { return n->shape.dropout > 0; }
-
-/* Rows of so many edges from both ends. */
-static size_t rows_of_edges(const emp_hsdag_net *n, size_t edges)
-{
-    return has_masks(n) ? edges : edges / 2;
-}
-
-/* A level whose nodes are put into groups; the last one is not. */
-static void allocate_pooled(emp_hsdag_net *n, emp_hsdag_level *v, size_t edges)
-{
-    size_t rows = rows_of_edges(n, edges);
-    size_t W = (size_t)n->shape.width, nodes = (size_t)v->max_nodes;
-    size_t groups = (size_t)v[1].max_nodes;
-
-    v->mixed = add_rows(n, nodes, W);
-    v->hidden = add_rows(n, nodes, W);
-    v->hidden_mixed = add_rows(n, nodes, W);
-    v->convolved = add_rows(n, nodes, W);
-    v->g = add_rows(n, nodes, W);
-    v->single = add_rows(n, nodes, W);
-    v->q = add_rows(n, nodes, W);
-    v->member = add_rows(n, nodes, W);
-    add_norm(n, &v->g_norm, nodes);
-    add_norm(n, &v->q_norm, nodes);
-    add_norm(n, &v->member_norm, nodes);
-    v->row_of_edge = EMP_ADD_ARRAY(&n->arrays, int32_t, edges);
-    v->end = EMP_ADD_ARRAY(&n->arrays, int32_t, 2 * rows);
-    v->edge = add_rows(n, rows, W);
-    add_norm(n, &v->edge_norm, rows);
-    v->score = add_rows(n, rows, 1);
-    v->score_of_edge = add_rows(n, edges, 1);
-    v->group_of_node = EMP_ADD_ARRAY(&n->arrays, int32_t, nodes);
-    v->sum = add_rows(n, groups, W);
-    v->pooled = add_rows(n, groups, W);
-    v->factor = add_rows(n, groups, 1);
-    add_norm(n, &v->pooled_norm, groups);
-}
-
-static void allocate_levels(emp_hsdag_net *n, int32_t edges)
-{
-    for (int32_t l = 0; l <= n->max_levels; l++) {
-        emp_hsdag_level *v = &n->level[l];
-        int64_t          pairs = (int64_t)v->max_nodes * (v->max_nodes - 1);
-        int32_t          most = pairs < edges ? (int32_t)pairs : edges;
-        emp_hsdag_graph_allocate(&v->graph, v->max_nodes, most, &n->arrays);
-        v->h = add_rows(n, (size_t)v->max_nodes, (size_t)n->shape.width);
-        if (l < n->max_levels) allocate_pooled(n, v, (size_t)most);
-    }
-}
-
-static void allocate_rest(emp_hsdag_net *n, size_t edges)
-{
-    size_t nodes = (size_t)n->node_count, W = (size_t)n->shape.width,
-           X = (size_t)n->shape.inputs, widest = W > X ? W : X,
-           rows = rows_of_edges(n, edges);
-
-    for (int i = 0; i < 2; i++) add_norm(n, &n->input_norm[i], nodes);
-    n->input = add_rows(n, nodes, W);
-    n->group_of_node = EMP_ADD_ARRAY(&n->arrays, int32_t, nodes);
-    n->before_code = add_rows(n, nodes, W);
-    n->code = add_rows(n, nodes, X);
-    n->before_logits = add_rows(n, nodes, W);
-    n->probability = add_rows(n, nodes, (size_t)n->shape.devices);
-    n->d_logits = add_rows(n, nodes, (size_t)n->shape.devices);
-    n->dy = add_rows(n, nodes, widest);
-    n->dx = add_rows(n, nodes, widest);
-    n->dh = add_rows(n, nodes, W);
-    n->dg = add_rows(n, nodes, W);
-    n->d_factor = add_rows(n, nodes, 1);
-    n->d_score = add_rows(n, rows, 1);
-    n->product = add_rows(n, rows, W);
-    n->d_product = add_rows(n, rows, W);
-    n->d_edge = add_rows(n, rows, W);
-}
-
-static emp_status allocate(emp_hsdag_net *n, const emp_hsdag_graph *g, emp_error *err)
-{
-    int32_t *size = EMP_ADD_ARRAY(&n->arrays, int32_t, (size_t)g->node_count);
-
-    n->allowed = EMP_ADD_ARRAY(&n->arrays, uint64_t, (size_t)g->node_count);
-    emp_hsdag_scratch_allocate(&n->scratch, g->node_count, g->edge_count, &n->arrays);
-    if (n->arrays.is_short) return EMP_ERROR(EMP_ENOMEM, "%d nodes", g->node_count);
-    measure_components(size, n->scratch.member, g);
-    size_levels(n, size);
-    allocate_levels(n, g->edge_count);
-    allocate_rest(n, (size_t)g->edge_count);
-    if (n->arrays.is_short)
-        return EMP_ERROR(EMP_ENOMEM, "the network of %d nodes and %d edges",
-                         g->node_count, g->edge_count);
-    return EMP_OK;
-}
-
-static void copy_graph(emp_hsdag_graph *to, const emp_hsdag_graph *from)
-{
-    size_t nodes = (size_t)from->node_count;
-
-    to->node_count = from->node_count;
-    to->edge_count = from->edge_count;
-    memcpy(to->first, from->first, (nodes + 1) * sizeof *to->first);
-    memcpy(to->node, from->node, (size_t)from->edge_count * sizeof *to->node);
-    memcpy(to->devices, from->devices, nodes * sizeof *to->devices);
-}
-
-emp_status emp_hsdag_net_init(emp_hsdag_net *n, const emp_hsdag_shape *shape,
-                              const emp_hsdag_graph *graph, int32_t threads,
-                              emp_error *err)
-{
-    emp_status st = EMP_OK;
-
-    *n = (emp_hsdag_net){
-        .shape = *shape, .node_count = graph->node_count, .threads = threads};
-    EMP_TRY(init_params(n, err));
-    EMP_TRY(allocate(n, graph, err));
-    copy_graph(&n->level[0].graph, graph);
-
-cleanup:
-    if (st != EMP_OK) emp_hsdag_net_clear(n);
-    return st;
-}
-
-void emp_hsdag_net_clear(emp_hsdag_net *n)
-{
-    emp_params_clear(&n->params);
-    emp_arrays_clear(&n->arrays);
-    *n = (emp_hsdag_net){0};
+    return left < block ? left : block;
 }
 
 /* ---- layers ---- */
@@ -290,6 +49,13 @@ static void layer(const emp_hsdag_net *n, emp_real *y, const emp_real *x, int32_
     affine(n, y, x, map, rows);
     emp_relu_dropout_forward(y, (int64_t)rows * outputs_of(n, map), n->shape.dropout,
                              rng);
+}
+
+/* What a layer norm keeps, from a row on. */
+static emp_hsdag_norm rows_from(const emp_hsdag_net *n, const emp_hsdag_norm *norm,
+                                int64_t first)
+{
+    return (emp_hsdag_norm){norm->normal + first * n->shape.width, norm->inverse + first};
 }
 
 /* y = LN(x + plus), where plus may be NULL. */
@@ -319,10 +85,11 @@ static void normal_layer(const emp_hsdag_net *n, emp_real *y, const emp_hsdag_no
     emp_relu_dropout_forward(y, (int64_t)rows * n->shape.width, n->shape.dropout, rng);
 }
 
-static void convolve(const emp_hsdag_net *n, emp_real *y, const emp_real *x,
-                     const emp_hsdag_graph *g)
+static void convolve(const emp_hsdag_net *n, emp_real *y, const emp_real *start,
+                     const emp_real *x, const emp_hsdag_graph *g)
 {
-    emp_graph_conv(y, x, g->first, g->node, g->node_count, n->shape.width, n->threads);
+    emp_graph_conv(y, start, x, g->first, g->node, g->node_count, n->shape.width,
+                   n->threads);
 }
 
 /* ---- one level ---- */
@@ -339,7 +106,7 @@ static void list_edges(const emp_hsdag_net *n, emp_hsdag_level *v)
         cursor[u] = g->first[u];
         for (int32_t e = g->first[u]; e < g->first[u + 1]; e++) {
             const int32_t w = g->node[e];
-            if (!has_masks(n) && w < u) {
+            if (!emp_hsdag_has_masks(n) && w < u) {
                 v->row_of_edge[e] = v->row_of_edge[cursor[w]++];
                 cursor[u] = e + 1;
                 continue;
@@ -364,24 +131,35 @@ EMP_KERNEL static void multiply_ends(emp_real *product, const emp_real *g,
 
 static emp_real logistic(emp_real x) { return (emp_real)(1.0 / (1.0 + exp(-(double)x))); }
 
+/* The hidden units of edges can be had again from their layer norm, but for masks. */
+static void score_rows(emp_hsdag_net *n, emp_hsdag_level *v, int32_t first, int32_t count,
+                       emp_rng *rng)
+{
+    const int64_t        W = n->shape.width;
+    const emp_hsdag_norm norm = rows_from(n, &v->edge_norm, first);
+    emp_real *const      edge = emp_hsdag_has_masks(n) ? v->edge + first * W : n->out;
+
+    multiply_ends(n->in, v->g, &v->end[2 * first], count, W);
+    normal_layer(n, edge, &norm, n->in, EDGE, EDGE_NORM, count, rng);
+    affine(n, v->score + first, edge, SCORE, count);
+    for (int32_t r = first; r < first + count; r++) v->score[r] = logistic(v->score[r]);
+}
+
 static void score_edges(emp_hsdag_net *n, emp_hsdag_level *v, emp_rng *rng)
 {
     const emp_hsdag_graph *g = &v->graph;
     int32_t                nodes = g->node_count;
 
-    convolve(n, v->mixed, v->h, g);
+    convolve(n, v->mixed, NULL, v->h, g);
     layer(n, v->hidden, v->mixed, CONVOLVE_1, nodes, rng);
-    convolve(n, v->hidden_mixed, v->hidden, g);
+    convolve(n, v->hidden_mixed, NULL, v->hidden, g);
     if (emp_stop_is_set(n->stop)) return;
     layer(n, v->convolved, v->hidden_mixed, CONVOLVE_2, nodes, rng);
     normalize(n, v->g, &v->g_norm, v->h, v->convolved, G_NORM, nodes);
     if (emp_stop_is_set(n->stop)) return;
     list_edges(n, v);
-    multiply_ends(n->product, v->g, v->end, v->row_count, n->shape.width);
-    normal_layer(n, v->edge, &v->edge_norm, n->product, EDGE, EDGE_NORM, v->row_count,
-                 rng);
-    affine(n, v->score, v->edge, SCORE, v->row_count);
-    for (int32_t r = 0; r < v->row_count; r++) v->score[r] = logistic(v->score[r]);
+    for (int32_t r = 0, block = block_of(v->row_count); r < v->row_count; r += block)
+        score_rows(n, v, r, at_most(v->row_count - r, block), rng);
     for (int32_t e = 0; e < g->edge_count; e++)
         v->score_of_edge[e] = v->score[v->row_of_edge[e]];
 }
@@ -392,17 +170,29 @@ static bool is_pooling(const emp_hsdag_net *n, const emp_hsdag_level *v)
            v->groups <= v[1].max_nodes;
 }
 
-/* Sums of members; sums of the scores of edges inside, 1 where there are none. */
-static void gather(const emp_hsdag_net *n, emp_hsdag_level *v)
+/* Adds some members to the sums of their groups. */
+static void add_members(emp_hsdag_net *n, emp_hsdag_level *v, int32_t first,
+                        int32_t count, emp_rng *rng)
+{
+    const int64_t        W = n->shape.width, at = first * W;
+    const emp_hsdag_norm q = rows_from(n, &v->q_norm, first),
+                         member = rows_from(n, &v->member_norm, first);
+
+    layer(n, v->single + at, v->mixed + at, SINGLE, count, rng);
+    normalize(n, n->in, &q, v->h + at, v->single + at, Q_NORM, count);
+    residual(n, n->out, &member, n->in, MEMBER, MEMBER_NORM, count);
+    for (int64_t i = 0; i < count; i++)
+        emp_vector_add(&v->sum[v->group_of_node[first + i] * W], &n->out[i * W], W);
+}
+
+/* Sums of the scores of edges inside of groups, 1 where there are none. */
+static void find_factors(emp_hsdag_level *v)
 {
     const emp_hsdag_graph *g = &v->graph;
-    int64_t                W = n->shape.width;
 
-    memset(v->sum, 0, (size_t)(v->groups * W) * sizeof *v->sum);
     for (int32_t a = 0; a < v->groups; a++) v->factor[a] = 0;
     for (int32_t u = 0; u < g->node_count; u++) {
-        int32_t a = v->group_of_node[u];
-        emp_vector_add(&v->sum[a * W], &v->member[u * W], W);
+        const int32_t a = v->group_of_node[u];
         for (int32_t e = g->first[u]; e < g->first[u + 1]; e++)
             if (v->group_of_node[g->node[e]] == a) v->factor[a] += v->score_of_edge[e];
     }
@@ -412,12 +202,12 @@ static void gather(const emp_hsdag_net *n, emp_hsdag_level *v)
 
 static void pool(emp_hsdag_net *n, emp_hsdag_level *v, emp_rng *rng)
 {
-    int32_t nodes = v->graph.node_count, W = n->shape.width;
+    const int32_t nodes = v->graph.node_count, W = n->shape.width;
 
-    layer(n, v->single, v->mixed, SINGLE, nodes, rng);
-    normalize(n, v->q, &v->q_norm, v->h, v->single, Q_NORM, nodes);
-    residual(n, v->member, &v->member_norm, v->q, MEMBER, MEMBER_NORM, nodes);
-    gather(n, v);
+    memset(v->sum, 0, (size_t)v->groups * (size_t)W * sizeof *v->sum);
+    for (int32_t u = 0, block = block_of(nodes); u < nodes; u += block)
+        add_members(n, v, u, at_most(nodes - u, block), rng);
+    find_factors(v);
     residual(n, v->pooled, &v->pooled_norm, v->sum, POOL, POOL_NORM, v->groups);
     for (int64_t a = 0; a < v->groups; a++)
         for (int32_t i = 0; i < W; i++)
@@ -461,14 +251,31 @@ static void choose(emp_hsdag_net *n, const uint64_t *devices)
     }
 }
 
+/* The first layer, of nodes from `first` on. */
+static emp_real *input_rows(const emp_hsdag_net *n, int64_t first)
+{
+    return emp_hsdag_has_masks(n) ? n->input + first * n->shape.width : n->in;
+}
+
+static void read_rows(emp_hsdag_net *n, const emp_real *x, int64_t first, int32_t count,
+                      emp_rng *rng)
+{
+    const emp_hsdag_norm norm[2] = {rows_from(n, &n->input_norm[0], first),
+                                    rows_from(n, &n->input_norm[1], first)};
+    emp_real *const      input = input_rows(n, first);
+
+    normal_layer(n, input, &norm[0], x + first * n->shape.inputs, INPUT_1, INPUT_1_NORM,
+                 count, rng);
+    normal_layer(n, n->level[0].h + first * n->shape.width, &norm[1], input, INPUT_2,
+                 INPUT_2_NORM, count, rng);
+}
+
 void emp_hsdag_net_forward(emp_hsdag_net *n, const emp_real *x, emp_rng *rng)
 {
     const emp_hsdag_level *last;
 
-    normal_layer(n, n->input, &n->input_norm[0], x, INPUT_1, INPUT_1_NORM, n->node_count,
-                 rng);
-    normal_layer(n, n->level[0].h, &n->input_norm[1], n->input, INPUT_2, INPUT_2_NORM,
-                 n->node_count, rng);
+    for (int32_t u = 0, block = block_of(n->node_count); u < n->node_count; u += block)
+        read_rows(n, x, u, at_most(n->node_count - u, block), rng);
     pool_levels(n, rng);
     last = &n->level[n->depth];
     layer(n, n->before_code, last->h, CODE_1, n->group_count, rng);
@@ -505,9 +312,9 @@ double emp_hsdag_net_log_prob(const emp_hsdag_net *n, const int32_t *device_of_g
 
 /* ---- layers ---- */
 
-/* The gradient of y = affine x: dx = beta dx + dy w', unless dx is NULL. */
-static void affine_back(emp_hsdag_net *n, emp_real *dx, emp_real beta, const emp_real *dy,
-                        const emp_real *x, int32_t map, int32_t rows)
+/* The gradient of y = affine x: dx = start + dy w', unless dx is NULL. The start may be dx, or NULL for zeros. */
+static void affine_back(emp_hsdag_net *n, emp_real *dx, const emp_real *start,
+                        const emp_real *dy, const emp_real *x, int32_t map, int32_t rows)
 {
     const int32_t C = inputs_of(n, map), K = outputs_of(n, map);
 
@@ -515,18 +322,18 @@ static void affine_back(emp_hsdag_net *n, emp_real *dx, emp_real beta, const emp
                         emp_params_gradient(&n->params, map + 1), dy, x, NULL, rows, C, K,
                         n->threads);
     if (dx != NULL)
-        emp_blas_gemm_shared(false, true, rows, C, K, dy, K,
-                             emp_params_value(&n->params, map), K, beta, dx, C,
-                             n->threads);
+        emp_linear_inputs(dx, start, dy, emp_params_value(&n->params, map), rows, C, K,
+                          n->threads);
 }
 
-/* The gradient of y = D(affine x); dy is overwritten. */
-static void layer_back(emp_hsdag_net *n, emp_real *dx, emp_real beta, emp_real *dy,
-                       const emp_real *y, const emp_real *x, int32_t map, int32_t rows)
+/* The gradient of y = D(affine x) from \a masked, which may be dy, and gets the part of it that D lets through. */
+static void layer_back(emp_hsdag_net *n, emp_real *dx, const emp_real *start,
+                       emp_real *masked, const emp_real *dy, const emp_real *y,
+                       const emp_real *x, int32_t map, int32_t rows)
 {
-    emp_relu_dropout_backward(dy, y, (int64_t)rows * outputs_of(n, map),
+    emp_relu_dropout_backward(masked, dy, y, (int64_t)rows * outputs_of(n, map),
                               n->shape.dropout);
-    affine_back(n, dx, beta, dy, x, map, rows);
+    affine_back(n, dx, start, masked, x, map, rows);
 }
 
 /* The gradient of y = LN(x), in place. */
@@ -545,8 +352,7 @@ static void residual_back(emp_hsdag_net *n, emp_real *dx, emp_real *dy,
                           int32_t norm, int32_t rows)
 {
     normalize_back(n, dy, from, norm, rows);
-    memcpy(dx, dy, (size_t)rows * (size_t)n->shape.width * sizeof *dx);
-    affine_back(n, dx, 1, dy, x, map, rows);
+    affine_back(n, dx, dy, dy, x, map, rows);
 }
 
 /* The gradient of y = D(LN(affine x)); dy is overwritten. */
@@ -554,9 +360,10 @@ static void normal_layer_back(emp_hsdag_net *n, emp_real *dx, emp_real *dy,
                               const emp_real *y, const emp_hsdag_norm *from,
                               const emp_real *x, int32_t map, int32_t norm, int32_t rows)
 {
-    emp_relu_dropout_backward(dy, y, (int64_t)rows * n->shape.width, n->shape.dropout);
+    emp_relu_dropout_backward(dy, dy, y, (int64_t)rows * n->shape.width,
+                              n->shape.dropout);
     normalize_back(n, dy, from, norm, rows);
-    affine_back(n, dx, 0, dy, x, map, rows);
+    affine_back(n, dx, NULL, dy, x, map, rows);
 }
 
 /* ---- the head ---- */
@@ -574,12 +381,13 @@ static void from_devices(emp_hsdag_net *n, const int32_t *device_of_group, doubl
         emp_categorical_entropy_gradient(row, &n->probability[a * D], (int32_t)D,
                                          entropy);
     }
-    affine_back(n, n->dy, 0, n->d_logits, n->before_logits, DEVICE_2, groups);
+    affine_back(n, n->dy, NULL, n->d_logits, n->before_logits, DEVICE_2, groups);
     emp_activation_backward(EMP_ACTIVATION_RELU, n->dy, n->before_logits,
                             (int64_t)groups * n->shape.width);
-    affine_back(n, n->dx, 0, n->dy, n->code, DEVICE_1, groups);
-    layer_back(n, n->dy, 0, n->dx, n->code, n->before_code, CODE_2, groups);
-    layer_back(n, n->dh, 0, n->dy, n->before_code, n->level[n->depth].h, CODE_1, groups);
+    affine_back(n, n->dx, NULL, n->dy, n->code, DEVICE_1, groups);
+    layer_back(n, n->dy, NULL, n->dx, n->dx, n->code, n->before_code, CODE_2, groups);
+    layer_back(n, n->dh, NULL, n->dy, n->dy, n->before_code, n->level[n->depth].h, CODE_1,
+               groups);
 }
 
 /* ---- one level ---- */
@@ -593,7 +401,7 @@ EMP_KERNEL static emp_real dot(const emp_real *x, const emp_real *y, int64_t cou
     return sum;
 }
 
-/* From dh by groups to dh by nodes, the gradient of q; sets the gradient of the factors. */
+/* From dh by groups to dx by groups, the gradient of sums; sets the gradient of the factors. */
 static void from_groups(emp_hsdag_net *n, const emp_hsdag_level *v)
 {
     int64_t W = n->shape.width;
@@ -604,10 +412,40 @@ static void from_groups(emp_hsdag_net *n, const emp_hsdag_level *v)
             n->dy[a * W + i] = v->factor[a] * n->dh[a * W + i];
     }
     residual_back(n, n->dx, n->dy, &v->pooled_norm, v->sum, POOL, POOL_NORM, v->groups);
-    for (int64_t u = 0; u < v->graph.node_count; u++)
-        memcpy(&n->dy[u * W], &n->dx[v->group_of_node[u] * W], (size_t)W * sizeof *n->dy);
-    residual_back(n, n->dh, n->dy, &v->member_norm, v->q, MEMBER, MEMBER_NORM,
-                  v->graph.node_count);
+}
+
+/* y = LN(x) once more. */
+static void normalize_again(const emp_hsdag_net *n, emp_real *y, const emp_hsdag_norm *of,
+                            int32_t norm, int32_t rows)
+{
+    emp_layer_norm_again(y, of->normal, emp_params_value(&n->params, norm),
+                         emp_params_value(&n->params, norm + 1), rows, n->shape.width);
+}
+
+/* y = relu(LN(x)) once more. */
+static void normal_layer_again(const emp_hsdag_net *n, emp_real *y,
+                               const emp_hsdag_norm *of, int32_t norm, int32_t rows)
+{
+    normalize_again(n, y, of, norm, rows);
+    emp_activation_forward(EMP_ACTIVATION_RELU, y, (int64_t)rows * n->shape.width);
+}
+
+/* From dx by groups to dh of some nodes, and to the gradient of what of `mixed` is in it. */
+static void from_members(emp_hsdag_net *n, emp_hsdag_level *v, int32_t first,
+                         int32_t count)
+{
+    const int64_t        W = n->shape.width, at = first * W;
+    const emp_hsdag_norm q = rows_from(n, &v->q_norm, first),
+                         member = rows_from(n, &v->member_norm, first);
+
+    for (int64_t i = 0; i < count; i++)
+        memcpy(&n->out[i * W], &n->dx[v->group_of_node[first + i] * W],
+               (size_t)W * sizeof *n->dx);
+    normalize_again(n, n->in, &q, Q_NORM, count);
+    residual_back(n, n->dh + at, n->out, &member, n->in, MEMBER, MEMBER_NORM, count);
+    normalize_back(n, n->dh + at, &q, Q_NORM, count);
+    layer_back(n, n->d_mixed + at, NULL, n->out, n->dh + at, v->single + at,
+               v->mixed + at, SINGLE, count);
 }
 
 EMP_KERNEL static void add_product(emp_real *y, const emp_real *a, const emp_real *b,
@@ -617,45 +455,76 @@ EMP_KERNEL static void add_product(emp_real *y, const emp_real *a, const emp_rea
     for (int64_t i = 0; i < count; i++) y[i] += a[i] * b[i];
 }
 
-/* Scores of edges inside of groups are in the factors, and others have no gradient: rows inside move to the front,
- * and their number is returned. */
-static int32_t keep_inside(emp_hsdag_net *n, emp_hsdag_level *v)
+/* Copies a row of an edge inside of a group to row `to` of the scratch. */
+static void take_edge(emp_hsdag_net *n, const emp_hsdag_level *v, int64_t row, int64_t to)
 {
-    const int64_t  W = n->shape.width;
-    const emp_real ends = has_masks(n) ? 1 : 2; /* that a row has in the factor */
-    const size_t   bytes = (size_t)W * sizeof *v->edge;
-    int64_t        count = 0;
+    const int64_t W = n->shape.width;
+    const size_t  bytes = (size_t)W * sizeof *n->normal;
 
-    for (int64_t r = 0; r < v->row_count; r++) {
-        const int32_t *end = &v->end[2 * r], a = v->group_of_node[end[0]];
-        if (v->group_of_node[end[1]] != a) continue;
-        n->d_score[count] = ends * n->d_factor[a] * v->score[r] * (1 - v->score[r]);
-        memmove(&v->end[2 * count], end, 2 * sizeof *end);
-        memmove(&v->edge[count * W], &v->edge[r * W], bytes);
-        memmove(&v->edge_norm.normal[count * W], &v->edge_norm.normal[r * W], bytes);
-        v->edge_norm.inverse[count] = v->edge_norm.inverse[r];
-        count++;
+    memcpy(&n->normal[to * W], &v->edge_norm.normal[row * W], bytes);
+    n->inverse[to] = v->edge_norm.inverse[row];
+    if (emp_hsdag_has_masks(n)) memcpy(&n->out[to * W], &v->edge[row * W], bytes);
+}
+
+/* Scores of edges inside of groups are in the factors, and others have no gradient: takes the next rows inside, from
+ * *row on, and returns their number. Their ends move to the front of v->end. */
+static int32_t take_inside(emp_hsdag_net *n, emp_hsdag_level *v, int32_t *row,
+                           int32_t *end)
+{
+    const emp_real both =
+        emp_hsdag_has_masks(n) ? 1 : 2; /* ends that a row has in the factor */
+    int32_t count = 0;
+
+    for (; *row < v->row_count && count < EMP_HSDAG_BLOCK; (*row)++) {
+        const int32_t *from = &v->end[2 * *row], a = v->group_of_node[from[0]];
+        if (v->group_of_node[from[1]] != a) continue;
+        n->d_score[count] = both * n->d_factor[a] * v->score[*row] * (1 - v->score[*row]);
+        end[2 * count] = from[0];
+        end[2 * count + 1] = from[1];
+        take_edge(n, v, *row, count++);
     }
-    return (int32_t)count;
+    return count;
+}
+
+/* Adds to dg the gradient of the ends of the rows taken. */
+static void from_rows(emp_hsdag_net *n, emp_hsdag_level *v, const int32_t *end,
+                      int32_t rows)
+{
+    const emp_hsdag_norm norm = {n->normal, n->inverse};
+    const int64_t        W = n->shape.width;
+
+    if (!emp_hsdag_has_masks(n)) normal_layer_again(n, n->out, &norm, EDGE_NORM, rows);
+    affine_back(n, n->d_out, NULL, n->d_score, n->out, SCORE, rows);
+    multiply_ends(n->in, v->g, end, rows, W);
+    normal_layer_back(n, n->in, n->d_out, n->out, &norm, n->in, EDGE, EDGE_NORM, rows);
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t u = end[2 * r], w = end[2 * r + 1];
+        add_product(&n->dg[u * W], &n->in[r * W], &v->g[w * W], W);
+        add_product(&n->dg[w * W], &n->in[r * W], &v->g[u * W], W);
+    }
 }
 
 /* The gradient of g, into dg. */
 static void from_scores(emp_hsdag_net *n, emp_hsdag_level *v)
 {
-    const int64_t W = n->shape.width;
-    const int32_t rows = keep_inside(n, v);
+    int32_t end[2 * EMP_HSDAG_BLOCK], row = 0, rows;
 
-    memset(n->dg, 0, (size_t)(v->graph.node_count * W) * sizeof *n->dg);
-    if (rows == 0) return;
-    affine_back(n, n->d_edge, 0, n->d_score, v->edge, SCORE, rows);
-    multiply_ends(n->product, v->g, v->end, rows, W);
-    normal_layer_back(n, n->d_product, n->d_edge, v->edge, &v->edge_norm, n->product,
-                      EDGE, EDGE_NORM, rows);
-    for (int64_t r = 0; r < rows; r++) {
-        const int64_t u = v->end[2 * r], w = v->end[2 * r + 1];
-        add_product(&n->dg[u * W], &n->d_product[r * W], &v->g[w * W], W);
-        add_product(&n->dg[w * W], &n->d_product[r * W], &v->g[u * W], W);
-    }
+    memset(n->dg, 0,
+           (size_t)v->graph.node_count * (size_t)n->shape.width * sizeof *n->dg);
+    while ((rows = take_inside(n, v, &row, end)) > 0) from_rows(n, v, end, rows);
+}
+
+/* From dg of some nodes to dh, and to dx, the gradient of what is mixed of their hidden units. */
+static void from_convolved(emp_hsdag_net *n, emp_hsdag_level *v, int32_t first,
+                           int32_t count)
+{
+    const int64_t        W = n->shape.width, at = first * W;
+    const emp_hsdag_norm g = rows_from(n, &v->g_norm, first);
+
+    normalize_back(n, n->dg + at, &g, G_NORM, count);
+    emp_vector_add(n->dh + at, n->dg + at, count * W);
+    layer_back(n, n->dx + at, NULL, n->dg + at, n->dg + at, v->convolved + at,
+               v->hidden_mixed + at, CONVOLVE_2, count);
 }
 
 /* From dh by groups to dh by nodes, the gradient of h. */
@@ -663,23 +532,35 @@ static void level_backward(emp_hsdag_net *n, emp_hsdag_level *v)
 {
     const emp_hsdag_graph *g = &v->graph;
     int32_t                nodes = g->node_count;
-    int64_t                count = (int64_t)nodes * n->shape.width;
-    size_t                 bytes = (size_t)count * sizeof *n->dh;
 
     from_groups(n, v);
+    for (int32_t u = 0, block = block_of(nodes); u < nodes; u += block)
+        from_members(n, v, u, at_most(nodes - u, block));
     if (emp_stop_is_set(n->stop)) return;
-    normalize_back(n, n->dh, &v->q_norm, Q_NORM, nodes);
-    memcpy(n->dy, n->dh, bytes);
-    layer_back(n, v->q, 0, n->dy, v->single, v->mixed, SINGLE, nodes); /* q: of mixed */
     from_scores(n, v);
     if (emp_stop_is_set(n->stop)) return;
-    normalize_back(n, n->dg, &v->g_norm, G_NORM, nodes);
-    emp_vector_add(n->dh, n->dg, count);
-    layer_back(n, n->dx, 0, n->dg, v->convolved, v->hidden_mixed, CONVOLVE_2, nodes);
-    convolve(n, n->dy, n->dx, g);
-    layer_back(n, v->q, 1, n->dy, v->hidden, v->mixed, CONVOLVE_1, nodes);
-    convolve(n, n->dy, v->q, g);
-    emp_vector_add(n->dh, n->dy, count);
+    for (int32_t u = 0, block = block_of(nodes); u < nodes; u += block)
+        from_convolved(n, v, u, at_most(nodes - u, block));
+    convolve(n, n->dy, NULL, n->dx, g);
+    layer_back(n, n->d_mixed, n->d_mixed, n->dy, n->dy, v->hidden, v->mixed, CONVOLVE_1,
+               nodes);
+    convolve(n, n->dh, n->dh, n->d_mixed, g);
+}
+
+/* From dh of some nodes to the first layers. */
+static void to_inputs(emp_hsdag_net *n, const emp_real *x, int64_t first, int32_t count)
+{
+    const int64_t        at = first * n->shape.width;
+    const emp_hsdag_norm norm[2] = {rows_from(n, &n->input_norm[0], first),
+                                    rows_from(n, &n->input_norm[1], first)};
+    emp_real *const      input = input_rows(n, first);
+
+    if (!emp_hsdag_has_masks(n))
+        normal_layer_again(n, input, &norm[0], INPUT_1_NORM, count);
+    normal_layer_back(n, n->out, n->dh + at, n->level[0].h + at, &norm[1], input, INPUT_2,
+                      INPUT_2_NORM, count);
+    normal_layer_back(n, NULL, n->out, input, &norm[0], x + first * n->shape.inputs,
+                      INPUT_1, INPUT_1_NORM, count);
 }
 
 void emp_hsdag_net_backward(emp_hsdag_net *n, const emp_real *x,
@@ -688,10 +569,8 @@ void emp_hsdag_net_backward(emp_hsdag_net *n, const emp_real *x,
     from_devices(n, device_of_group, weight, entropy);
     for (int32_t l = n->depth - 1; l >= 0 && !emp_stop_is_set(n->stop); l--)
         level_backward(n, &n->level[l]);
-    normal_layer_back(n, n->dx, n->dh, n->level[0].h, &n->input_norm[1], n->input,
-                      INPUT_2, INPUT_2_NORM, n->node_count);
-    normal_layer_back(n, NULL, n->dx, n->input, &n->input_norm[0], x, INPUT_1,
-                      INPUT_1_NORM, n->node_count);
+    for (int32_t u = 0, block = block_of(n->node_count); u < n->node_count; u += block)
+        to_inputs(n, x, u, at_most(n->node_count - u, block));
 }
 
 void emp_hsdag_net_gradient(emp_hsdag_net *n, const emp_real *x,

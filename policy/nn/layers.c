@@ -53,6 +53,20 @@ void emp_linear_backward(emp_real *dx, emp_real *dw, emp_real *db, const emp_rea
     if (db != NULL) emp_outer_add_rows(db, dy, K, K, B);
 }
 
+void emp_linear_inputs(emp_real *dx, const emp_real *start, const emp_real *dy,
+                       const emp_real *w, int32_t B, int32_t C, int32_t K,
+                       int32_t threads)
+{
+    if (emp_tall_suits(B, K, C)) {
+        emp_tall_multiply(dx, start, C, dy, w, true, B, K, C, threads);
+        return;
+    }
+    if (start != NULL && start != dx)
+        memcpy(dx, start, (size_t)B * (size_t)C * sizeof *dx);
+    emp_blas_gemm_shared(false, true, B, C, K, dy, K, w, K, start != NULL, dx, C,
+                         threads);
+}
+
 void emp_embedding_forward(emp_real *y, const emp_real *e, const int32_t *index,
                            int32_t B, int32_t K)
 {
@@ -141,6 +155,13 @@ EMP_KERNEL static void scale_row(emp_real *y, const emp_real *x, emp_real factor
     for (int64_t i = 0; i < K; i++) y[i] = factor * x[i];
 }
 
+EMP_KERNEL static void scale_row_onto(emp_real *y, const emp_real *start,
+                                      const emp_real *x, emp_real factor, int64_t K)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < K; i++) y[i] = start[i] + factor * x[i];
+}
+
 /* y += the rows x[k], each times its factor, one after another. */
 EMP_KERNEL static void add_four(emp_real *y, const emp_real *const x[4],
                                 const emp_real factor[4], int64_t K)
@@ -159,15 +180,18 @@ EMP_KERNEL static void add_four(emp_real *y, const emp_real *const x[4],
     }
 }
 
-static void mix_row(emp_real *y, const emp_real *x, const int32_t *first,
-                    const int32_t *node, int64_t v, int64_t K)
+static void mix_row(emp_real *y, const emp_real *start, const emp_real *x,
+                    const int32_t *first, const int32_t *node, int64_t v, int64_t K)
 {
     const int32_t   degree = first[v + 1] - first[v];
     const emp_real *row[4];
     emp_real        factor[4];
     int             count = 0;
 
-    scale_row(y, &x[v * K], weight(degree, degree), K);
+    if (start == NULL)
+        scale_row(y, &x[v * K], weight(degree, degree), K);
+    else
+        scale_row_onto(y, start, &x[v * K], weight(degree, degree), K);
     for (int32_t e = first[v]; e < first[v + 1]; e++) {
         const int64_t u = node[e];
         row[count] = &x[u * K];
@@ -179,11 +203,13 @@ static void mix_row(emp_real *y, const emp_real *x, const int32_t *first,
     for (int k = 0; k < count; k++) add_multiple(y, row[k], factor[k], K);
 }
 
-void emp_graph_conv(emp_real *y, const emp_real *x, const int32_t *first,
-                    const int32_t *node, int32_t B, int32_t K, int32_t threads)
+void emp_graph_conv(emp_real *y, const emp_real *start, const emp_real *x,
+                    const int32_t *first, const int32_t *node, int32_t B, int32_t K,
+                    int32_t threads)
 {
 #pragma omp parallel for num_threads(team_of(B, K, threads))
-    for (int64_t v = 0; v < B; v++) mix_row(&y[v * K], x, first, node, v, K);
+    for (int64_t v = 0; v < B; v++)
+        mix_row(&y[v * K], start == NULL ? NULL : &start[v * K], x, first, node, v, K);
 }
 
 EMP_KERNEL static void take(emp_real *restrict m, int32_t *restrict chosen,
@@ -250,17 +276,17 @@ void emp_relu_dropout_forward(emp_real *x, int64_t count, double rate, emp_rng *
         x[i] = emp_rng_u32(rng) < limit ? 0 : scale * x[i];
 }
 
-EMP_KERNEL static void scale_kept(emp_real *x, int64_t count, emp_real factor)
+EMP_KERNEL static void keep_above_0(emp_real *dx, const emp_real *dy, const emp_real *y,
+                                    emp_real factor, int64_t count)
 {
 #pragma omp simd
-    for (int64_t i = 0; i < count; i++) x[i] *= factor;
+    for (int64_t i = 0; i < count; i++) dx[i] = y[i] > 0 ? factor * dy[i] : 0;
 }
 
-void emp_relu_dropout_backward(emp_real *dy, const emp_real *y, int64_t count,
-                               double rate)
+void emp_relu_dropout_backward(emp_real *dx, const emp_real *dy, const emp_real *y,
+                               int64_t count, double rate)
 {
-    emp_activation_backward(EMP_ACTIVATION_RELU, dy, y, count);
-    if (rate > 0.0) scale_kept(dy, count, scale_of(rate));
+    keep_above_0(dx, dy, y, scale_of(rate), count);
 }
 
 EMP_KERNEL static void sigmoid_all(emp_real *x, int64_t count)
@@ -454,6 +480,21 @@ void emp_layer_norm_forward(emp_real *y, emp_real *normal, emp_real *inverse,
         normalize_rows(&t, r, norm_rows(B - r));
         emp_flush_end(saved);
     }
+}
+
+EMP_KERNEL static void scale_and_shift(emp_real *y, const emp_real *normal,
+                                       const emp_real *gain, const emp_real *shift,
+                                       int64_t K)
+{
+#pragma omp simd
+    for (int64_t i = 0; i < K; i++) y[i] = gain[i] * normal[i] + shift[i];
+}
+
+void emp_layer_norm_again(emp_real *y, const emp_real *normal, const emp_real *gain,
+                          const emp_real *shift, int32_t B, int32_t K)
+{
+    for (int64_t r = 0; r < B; r++)
+        scale_and_shift(&y[r * K], &normal[r * K], gain, shift, K);
 }
 
 /* Four rows go into a sum before it is stored, one after another. */

@@ -28,6 +28,11 @@ void emp_linear_backward(emp_real *dx, emp_real *dw, emp_real *db, const emp_rea
                          const emp_real *x, const emp_real *w, int32_t B, int32_t C,
                          int32_t K, int32_t threads);
 
+/** dx = start + dy w'. The start may be dx or dy, or NULL for zeros. */
+void emp_linear_inputs(emp_real *dx, const emp_real *start, const emp_real *dy,
+                       const emp_real *w, int32_t B, int32_t C, int32_t K,
+                       int32_t threads);
+
 /** y[i] += e[index[i]]: rows of an embedding (or of its image under a linear map), K
  * columns, chosen by B indices. */
 void emp_embedding_forward(emp_real *y, const emp_real *e, const int32_t *index,
@@ -58,10 +63,12 @@ void emp_activation_backward(emp_activation f, emp_real *dy, const emp_real *y,
  * affine map follows. S is symmetric, so that dx = S dy: the backward pass is the
  * forward pass. B nodes, K columns. */
 
-/** y = S x. The neighbours of node v are node[first[v]] .. node[first[v + 1] - 1]; each edge
- * is there from both ends. x and y are (B,K) and do not overlap. O((B + edges) K). */
-void emp_graph_conv(emp_real *y, const emp_real *x, const int32_t *first,
-                    const int32_t *node, int32_t B, int32_t K, int32_t threads);
+/** y = start + S x. The start may be y, or NULL for zeros. The neighbours of node v are node[first[v]] ..
+ * node[first[v + 1] - 1]; each edge is there from both ends. x and y are (B,K) and do not overlap. O((B + edges)
+ * K). */
+void emp_graph_conv(emp_real *y, const emp_real *start, const emp_real *x,
+                    const int32_t *first, const int32_t *node, int32_t B, int32_t K,
+                    int32_t threads);
 
 /* Maxima over the neighbours of nodes, column by column. Neighbours are in compressed rows:
  * node v has node[first[v]] .. node[first[v + 1] - 1]. */
@@ -84,9 +91,9 @@ void emp_neighbor_max_backward(emp_real *dx, const emp_real *dm, const int32_t *
  * be below 1. */
 void emp_relu_dropout_forward(emp_real *x, int64_t count, double rate, emp_rng *rng);
 
-/** dy in place into the gradient of what went in, from \a y, what came out. */
-void emp_relu_dropout_backward(emp_real *dy, const emp_real *y, int64_t count,
-                               double rate);
+/** dx = the gradient of what went in, from \a y, what came out. dx may be dy. */
+void emp_relu_dropout_backward(emp_real *dx, const emp_real *dy, const emp_real *y,
+                               int64_t count, double rate);
 
 /* The logistic function and gates by it. */
 
@@ -115,6 +122,10 @@ void emp_gate_backward(emp_real *dz, emp_real *ds, const emp_real *dy, const emp
 void emp_layer_norm_forward(emp_real *y, emp_real *normal, emp_real *inverse,
                             const emp_real *x, const emp_real *plus, const emp_real *gain,
                             const emp_real *shift, int32_t B, int32_t K, int32_t threads);
+
+/** y = gain n + shift once more. */
+void emp_layer_norm_again(emp_real *y, const emp_real *normal, const emp_real *gain,
+                          const emp_real *shift, int32_t B, int32_t K);
 
 /** dx = inverse (g - mean(g) - n mean(g n)) with g = gain dy;  dgain += sum of dy n;
  * dshift += sum of dy, over rows. dx may be dy. */

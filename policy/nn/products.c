@@ -6,10 +6,17 @@
 #include "base/blas/openblas.h"
 #include "base/mem.h"
 #include "policy/nn/threads.h"
+#include "policy/nn/transpose.h"
+#include "policy/nn/zeros.h"
 
 /* A narrow matrix has panels of one long register. Packing reads lines of LANES numbers. The sums of
  * ROWS rows stay in registers: VECS long ones a row, or shorter ones that have LANES numbers together. */
-enum { LANES = EMP_PANEL_LANES, WIDTH = EMP_PANEL_COLS, VECS = WIDTH / LANES, ROWS = 6 };
+enum {
+    LANES = EMP_PANEL_LANES,
+    WIDTH = EMP_PANEL_COLS,
+    VECS = WIDTH / LANES,
+    ROWS = EMP_ZEROS_ROWS
+};
 
 static int32_t panel_count(const emp_panels *p)
 {
@@ -38,18 +45,6 @@ static void pack_rows(emp_real *out, const emp_real *w, int64_t rows, int64_t co
         memcpy(&out[r * width], &w[r * cols], (size_t)count * sizeof *out);
 }
 
-/* Some rows of the panel at a time, so that each line of w is read once. */
-static void pack_columns(emp_real *out, const emp_real *w, int64_t rows, int64_t count,
-                         int64_t width)
-{
-    for (int64_t first = 0; first < rows; first += LANES) {
-        int64_t end = rows - first < LANES ? rows : first + LANES;
-        for (int64_t c = 0; c < count; c++) {
-            for (int64_t r = first; r < end; r++) out[r * width + c] = w[c * rows + r];
-        }
-    }
-}
-
 void emp_panels_pack(emp_panels *panels, const emp_real *w, bool transpose)
 {
     int64_t   rows = panels->rows, cols = panels->cols, width = panels->width;
@@ -58,7 +53,7 @@ void emp_panels_pack(emp_panels *panels, const emp_real *w, bool transpose)
     for (int64_t first = 0; first < cols; first += width, out += rows * width) {
         int64_t count = cols - first < width ? cols - first : width;
         if (transpose)
-            pack_columns(out, &w[first * rows], rows, count, width);
+            emp_transpose(out, width, &w[first * rows], rows, count, rows);
         else
             pack_rows(out, &w[first], rows, cols, count, width);
     }
@@ -70,6 +65,8 @@ typedef struct {
     const emp_real *x, *start; /* y itself, a bias with stride 0, or NULL for zeros */
     int64_t         y_stride, x_stride, start_stride;
     int64_t         first, depth; /* rows of W */
+    /* [ROWS rows] columns of x, which need no others; NULL: all columns. */
+    const emp_used_columns *used;
 } task;
 
 /* Stores sums of part of a row. One function for all lengths of registers, as compilers would unroll each. */
@@ -169,20 +166,30 @@ static void multiply(const emp_panels *panels, const task *whole, int32_t count,
     }
 }
 
+/* The columns of a part of x. */
+static task part_of(emp_real *y, int64_t y_stride, const emp_real *start,
+                    int64_t start_stride, const emp_real *x, int64_t x_stride,
+                    int32_t first, int32_t depth)
+{
+    return (task){.y = y,
+                  .x = x + first,
+                  .start = start,
+                  .y_stride = y_stride,
+                  .x_stride = x_stride,
+                  .start_stride = start_stride,
+                  .first = first,
+                  .depth = depth};
+}
+
+static const emp_panels_pass all = {0, 1, false};
+
 void emp_panels_part(const emp_panels *panels, emp_real *y, int64_t y_stride,
                      const emp_real *start, int64_t start_stride, const emp_real *x,
                      int64_t x_stride, int32_t count, int32_t first, int32_t depth)
 {
-    const task t = {.y = y,
-                    .x = x + first,
-                    .start = start,
-                    .y_stride = y_stride,
-                    .x_stride = x_stride,
-                    .start_stride = start_stride,
-                    .first = first,
-                    .depth = depth};
+    const task t = part_of(y, y_stride, start, start_stride, x, x_stride, first, depth);
 
-    multiply(panels, &t, count, (emp_panels_pass){0, 1, false});
+    multiply(panels, &t, count, all);
 }
 
 void emp_panels_multiply(const emp_panels *panels, emp_real *y, int64_t y_stride,
@@ -211,108 +218,7 @@ void emp_panels_affine(const emp_panels *panels, emp_real *y, int64_t y_stride,
                     .x_stride = x_stride,
                     .depth = panels->rows};
 
-    multiply(panels, &t, count, (emp_panels_pass){0, 1, false});
-}
-
-/* A tile of dw has TALL rows. With AVX-512 a register has TILE_LANES numbers, and a row TILE_VECS registers. Shorter
- * registers make rows of TILE_LANES numbers. */
-enum { TILE_LANES = 64 / (int)sizeof(emp_real), TALL = 6, TILE_VECS = 4 };
-
-/* Operands of a tile. */
-typedef struct {
-    emp_real       *dw;
-    const emp_real *x, *dy;
-    int64_t         dw_stride, x_stride, dy_stride, rows;
-} tile_task;
-
-#define VEC_BYTES   EMP_LONG_VECTOR
-#define NAMED(name) name##_long
-#include "policy/nn/outer_tile.inc"
-
-#define VEC_BYTES   EMP_MIDDLE_VECTOR
-#define NAMED(name) name##_middle
-#include "policy/nn/outer_tile.inc"
-
-#define VEC_BYTES   EMP_SHORT_VECTOR
-#define NAMED(name) name##_short
-#include "policy/nn/outer_tile.inc"
-
-EMP_ONLY_AVX512 static void add_wide(const tile_task *t, int64_t m, int64_t col)
-{
-    add_columns_long(t, m, col, TILE_VECS * TILE_LANES, TILE_VECS);
-}
-
-EMP_ONLY_AVX512 static void add_narrow(const tile_task *t, int64_t m, int64_t col,
-                                       int64_t width)
-{
-    add_columns_long(t, m, col, width, 1);
-}
-
-EMP_ONLY_AVX2 static void add_middle(const tile_task *t, int64_t m, int64_t col,
-                                     int64_t width)
-{
-    add_columns_middle(t, m, col, width, EMP_LONG_VECTOR / EMP_MIDDLE_VECTOR);
-}
-
-static void add_short(const tile_task *t, int64_t m, int64_t col, int64_t width)
-{
-    add_columns_short(t, m, col, width, EMP_LONG_VECTOR / EMP_SHORT_VECTOR);
-}
-
-/* The same where dw is part of a wider matrix, whose rows are dw_stride apart. */
-static void add_part(emp_real *dw, int64_t dw_stride, const emp_real *x, int64_t x_stride,
-                     int32_t m, const emp_real *dy, int64_t dy_stride, int32_t n,
-                     int32_t rows)
-{
-    const tile_task t = {.dw = dw,
-                         .x = x,
-                         .dy = dy,
-                         .dw_stride = dw_stride,
-                         .x_stride = x_stride,
-                         .dy_stride = dy_stride,
-                         .rows = rows};
-    int32_t         col = 0;
-
-    void (*add)(const tile_task *, int64_t, int64_t, int64_t) =
-        emp_has_avx512() ? add_narrow
-        : emp_has_avx2() ? add_middle
-                         : add_short;
-
-    if (emp_has_avx512())
-        for (; col + TILE_VECS * TILE_LANES <= n; col += TILE_VECS * TILE_LANES)
-            add_wide(&t, m, col);
-    for (; col < n; col += TILE_LANES)
-        add(&t, m, col, n - col < TILE_LANES ? n - col : TILE_LANES);
-}
-
-void emp_outer_add(emp_real *dw, const emp_real *x, int64_t x_stride, int32_t m,
-                   const emp_real *dy, int64_t dy_stride, int32_t n, int32_t rows)
-{
-    add_part(dw, n, x, x_stride, m, dy, dy_stride, n, rows);
-}
-
-EMP_KERNEL static void add_rows(emp_real *restrict db, const emp_real *dy, int64_t stride,
-                                int64_t n, int64_t rows)
-{
-    int64_t r = 0;
-
-    for (; r + 4 <= rows; r += 4, dy += 4 * stride) {
-        for (int64_t c = 0; c < n; c++) {
-            emp_real sum = db[c] + dy[c];
-            sum += dy[stride + c];
-            sum += dy[2 * stride + c];
-            db[c] = sum + dy[3 * stride + c];
-        }
-    }
-    for (; r < rows; r++, dy += stride) {
-        for (int64_t c = 0; c < n; c++) db[c] += dy[c];
-    }
-}
-
-void emp_outer_add_rows(emp_real *db, const emp_real *dy, int64_t dy_stride, int32_t n,
-                        int32_t rows)
-{
-    add_rows(db, dy, dy_stride, n, rows);
+    multiply(panels, &t, count, all);
 }
 
 /* Numbers and columns of a matrix that is packed; columns of a panel. */
@@ -325,15 +231,9 @@ enum { LEAST_ROWS = 64, LEAST_DEPTH = 64 };
 /* Rows, or columns if there are more of them, that BLAS is given at once. */
 enum { BLOCK = 256 };
 
-/* Columns of x beyond which its rows drive each other out of the nearest cache. */
-enum { MOST_OUTER_ROWS = 384 };
-
-/* OpenBLAS adds up so many products, then adds the sum to the result. */
-enum { MOST_SUMMED = 320, SUMMED_MULTIPLE = 16 };
-
-/* How many of \a left products are the next sum. */
-static int32_t next_sum(int32_t left)
+int32_t emp_next_sum(int32_t left)
 {
+    enum { MOST_SUMMED = EMP_ZEROS_MOST, SUMMED_MULTIPLE = 16 };
     const int32_t half = (left / 2 + SUMMED_MULTIPLE - 1) / SUMMED_MULTIPLE;
 
     if (left >= 2 * MOST_SUMMED) return MOST_SUMMED;
@@ -354,10 +254,16 @@ bool emp_tall_suits(int32_t rows, int32_t depth, int32_t cols)
 void emp_panels_rows(const emp_panels *w, emp_real *y, const emp_real *start,
                      int64_t start_stride, const emp_real *x, int32_t count)
 {
+    emp_used_columns used[EMP_STRIP_ROWS / ROWS];
+
     for (int32_t first = 0, sum; first < w->rows; first += sum) {
-        sum = next_sum(w->rows - first);
-        emp_panels_part(w, y, w->cols, start, start_stride, x, w->rows, count, first,
-                        sum);
+        sum = emp_next_sum(w->rows - first);
+        task t = part_of(y, w->cols, start, start_stride, x, w->rows, first, sum);
+        if (emp_zeros_percent(t.x, w->rows, count, sum, 1) >= EMP_ZEROS_WORTH) {
+            emp_zeros_list(used, t.x, w->rows, count, sum);
+            t.used = used;
+        }
+        multiply(w, &t, count, all);
         start = y;
         start_stride = w->cols;
     }
@@ -379,38 +285,6 @@ void emp_tall_multiply(emp_real *y, const emp_real *start, int64_t start_stride,
                         start == NULL ? NULL : start + row * start_stride, start_stride,
                         x + (int64_t)row * depth,
                         rows - row < EMP_STRIP_ROWS ? rows - row : EMP_STRIP_ROWS);
-        emp_flush_end(saved);
-    }
-}
-
-/* Whether emp_tall_add_outer() is faster than BLAS, whose kernels for small products do not cut long sums. */
-static bool suits_outer(int32_t rows, int32_t m, int32_t n)
-{
-    enum { MOST_SMALL = 1000000, LEAST_LONG = 512 };
-    const bool is_long =
-        rows >= LEAST_LONG || (rows >= LEAST_ROWS && (int64_t)rows * m * n > MOST_SMALL);
-
-    return emp_has_avx512() && is_long && m <= MOST_OUTER_ROWS && n % PANEL == 0 &&
-           n <= MOST_COLS;
-}
-
-void emp_tall_add_outer(emp_real *dw, const emp_real *x, const emp_real *dy, int32_t rows,
-                        int32_t m, int32_t n, int32_t threads)
-{
-    const int32_t panels = n / PANEL;
-    const int32_t team = emp_team_size((int64_t)rows * m * n, threads);
-    const int32_t parts = team < panels ? team : panels;
-
-#pragma omp parallel for num_threads(parts)
-    for (int32_t part = 0; part < parts; part++) {
-        const int32_t first = panels * part / parts * PANEL;
-        const int32_t end = panels * (part + 1) / parts * PANEL;
-        unsigned      saved = emp_flush_begin();
-        for (int32_t row = 0, sum; row < rows; row += sum) {
-            sum = next_sum(rows - row);
-            add_part(dw + first, n, x + (int64_t)row * m, m, m,
-                     dy + (int64_t)row * n + first, n, end - first, sum);
-        }
         emp_flush_end(saved);
     }
 }
@@ -494,7 +368,8 @@ void emp_blas_gemm_shared(bool transpose_a, bool transpose_b, int32_t m, int32_t
     if (is_whole && !transpose_a && (beta == 0 || beta == 1) && emp_tall_suits(m, k, n))
         emp_tall_multiply(c, beta == 0 ? NULL : c, n, a, b, transpose_b, m, k, n,
                           threads);
-    else if (is_whole && transpose_a && !transpose_b && beta == 1 && suits_outer(k, m, n))
+    else if (is_whole && transpose_a && !transpose_b && beta == 1 &&
+             emp_outer_suits(k, m, n))
         emp_tall_add_outer(c, a, b, k, m, n, threads);
     else
         multiply_blocks(&t, threads);

@@ -93,8 +93,13 @@ void emp_outer_add_rows(emp_real *db, const emp_real *dy, int64_t dy_stride, int
  * gradients of such a matrix.
  *
  * BLAS packs both operands, and of these one is as large as the result. A product packs only the small
- * one, and a sum of outer products packs neither. Long sums are cut where OpenBLAS cuts them, so results
- * are as close to its own as can be. They do not depend on the number of threads. */
+ * one, and a sum of outer products packs neither. Columns that are 0 in some rows that follow
+ * each other are left out (zeros.h), where the first of many rows has zeros. Long sums are cut where OpenBLAS cuts
+ * them, so results are as close to its own as can be; sums of outer products are not cut where columns are left
+ * out. They do not depend on the number of threads. */
+
+/** How many of \a left products are summed before they are added to the result. */
+int32_t emp_next_sum(int32_t left);
 
 /** Whether the products of \a rows rows with a matrix of \a depth rows and \a cols columns are made
  * faster here than by BLAS. */
@@ -107,7 +112,10 @@ void emp_tall_multiply(emp_real *y, const emp_real *start, int64_t start_stride,
                        const emp_real *x, const emp_real *w, bool transpose, int32_t rows,
                        int32_t depth, int32_t cols, int32_t threads);
 
-/** dw += x' dy, with x (rows, m), dy (rows, n) and dw (m, n) without gaps. */
+/** Whether emp_tall_add_outer() is faster than BLAS, whose kernels for small products do not cut long sums. */
+bool emp_outer_suits(int32_t rows, int32_t m, int32_t n);
+
+/** dw += x' dy, with x (rows, m), dy (rows, n) and dw (m, n) without gaps, such that emp_outer_suits(). */
 void emp_tall_add_outer(emp_real *dw, const emp_real *x, const emp_real *dy, int32_t rows,
                         int32_t m, int32_t n, int32_t threads);
 

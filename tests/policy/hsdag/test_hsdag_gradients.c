@@ -2,7 +2,11 @@
 /* Is an update that of the stated method? The network is computed again from the lines at the
  * comment of hsdag.h, with dense matrices and loops; its gradient comes from central
  * differences, rewards, clipping and Adam from their formulas. All in the double build. */
+#include <stdlib.h>
+
 #include "policy/hsdag/hsdag.h"
+#include "policy/nn/layers.h"
+#include "policy/nn/threads.h"
 #include "tests/policy/differences.h"
 #include "tests/support/problems.h"
 #include "tests/support/status.h"
@@ -401,6 +405,93 @@ Test(hsdag_update, gradients_with_dropout_are_those_of_the_masks_drawn)
     const double largest =
         differentiate(want, net->params.value, net->params.count, STEP, drop_objective);
     expect_gradient(&net->params, want, 1.0, 1e-5 * fmax(1, largest));
+}
+
+/* More nodes and edges than go through layers together. */
+enum { MANY = 1100, MANY_INPUTS = 5, MANY_DEVICES = 3 };
+
+static emp_hsdag_net many;
+static double        many_x[MANY * MANY_INPUTS];
+static int32_t       many_device[MANY];
+
+static void create_many(double dropout)
+{
+    const emp_hsdag_shape shape = {.inputs = MANY_INPUTS,
+                                   .width = 16,
+                                   .devices = MANY_DEVICES,
+                                   .levels = 2,
+                                   .min_groups = 4,
+                                   .dropout = dropout};
+    static const int32_t  offset[] = {-17, -1, 1, 17};
+    emp_hsdag_graph       graph = {.node_count = MANY};
+    emp_arrays            arrays = {0};
+    emp_rng               rng;
+
+    emp_hsdag_graph_allocate(&graph, MANY, 4 * MANY, &arrays);
+    cr_assert(!arrays.is_short);
+    graph.node_count = MANY;
+    for (int32_t v = 0; v < MANY; v++) {
+        graph.devices[v] = 7;
+        for (int k = 0; k < 4; k++)
+            if (v + offset[k] >= 0 && v + offset[k] < MANY)
+                graph.node[graph.edge_count++] = v + offset[k];
+        graph.first[v + 1] = graph.edge_count;
+    }
+    MUST(emp_hsdag_net_init(&many, &shape, &graph, 1, &why));
+    emp_arrays_clear(&arrays);
+    emp_rng_init(&rng, 5, 0, 0);
+    emp_hsdag_net_randomize(&many, &rng);
+    fill(many_x, MANY * MANY_INPUTS, 51);
+    for (size_t i = 0; i < many.params.count; i++) /* no unit is just at 0 */
+        many.params.value[i] += 0.05 * sin((double)i);
+}
+
+static double many_loss(void)
+{
+    emp_rng rng;
+
+    emp_rng_init(&rng, 6, 0, 0);
+    emp_hsdag_net_forward(&many, many_x, &rng);
+    return emp_hsdag_net_log_prob(&many, many_device);
+}
+
+static double loss_along(const double *direction, double step)
+{
+    emp_params *p = &many.params;
+
+    emp_vector_add_scaled(p->value, direction, step, (int64_t)p->count);
+    const double loss = many_loss();
+    emp_vector_add_scaled(p->value, direction, -step, (int64_t)p->count);
+    return loss;
+}
+
+Test(hsdag_net, of_many_nodes_has_the_gradient_on_any_threads)
+{
+    for (int k = 0; k < 2; k++) {
+        create_many(k == 0 ? 0.0 : 0.2);
+        const size_t count = many.params.count;
+        double      *got = calloc(3 * count, sizeof *got), *again = got + count,
+               *direction = got + 2 * count;
+        emp_rng rng;
+        cr_assert_not_null(got);
+        fill(direction, (int)count, 52);
+        many_loss();
+        cr_expect_eq(many.depth, 2);
+        emp_rng_init(&rng, 7, 0, 0);
+        emp_hsdag_net_draw(&many, many_device, &rng);
+        emp_hsdag_net_gradient(&many, many_x, many_device, got);
+        emp_team_set_least(1);
+        many.threads = 3;
+        many_loss();
+        emp_hsdag_net_gradient(&many, many_x, many_device, again);
+        cr_expect_arr_eq(got, again, count * sizeof *got, "on three threads");
+        emp_team_set_least(0);
+        const double want =
+            (loss_along(direction, STEP) - loss_along(direction, -STEP)) / (2 * STEP);
+        cr_expect_float_eq(dot(got, direction, (int)count), want, 1e-4 * fabs(want));
+        free(got);
+        emp_hsdag_net_clear(&many);
+    }
 }
 
 Test(hsdag_update, of_18_inputs_and_2_devices_has_141_thousand_parameters)

@@ -11,6 +11,8 @@
 #include "policy/nn/products.h"
 #include "policy/nn/recurrent.h"
 #include "policy/nn/threads.h"
+#include "policy/nn/transpose.h"
+#include "policy/nn/zeros.h"
 #include "tests/support/status.h"
 
 Test(activation, tanh_is_accurate_and_saturates)
@@ -311,6 +313,141 @@ Test(tall, is_what_linear_layers_and_gradients_use)
     emp_linear_backward(NULL, dw, db, tall_y, tall_x, tall_w, TALL_ROWS, TALL_DEPTH,
                         TALL_COLS, 2);
     expect_outer(dw, 1e-2);
+}
+
+enum { ZERO_ROWS = 517, ZERO_SIDE = 128 };
+
+/* Numbers of a layer behind a ReLU: half of them 0, and every third column 0 in all rows. */
+static void fill_sparse(float *to, uint32_t stream)
+{
+    fill(to, ZERO_ROWS * ZERO_SIDE, stream);
+    for (int i = 0; i < ZERO_ROWS * ZERO_SIDE; i++)
+        if (to[i] < 0 || i % ZERO_SIDE % 3 == 0) to[i] = 0;
+}
+
+/* With AVX-512. A number times 0 would be NaN if it were not left out. */
+Test(tall, leaves_out_columns_of_zeros)
+{
+    static const int32_t rows[] = {64, 101, ZERO_ROWS};
+    const bool           leaves_out = emp_has_avx512();
+
+    fill_sparse(tall_x, 1);
+    fill(tall_w, ZERO_SIDE * ZERO_SIDE, 2);
+    for (int i = 0; i < ZERO_SIDE * ZERO_SIDE && leaves_out; i++)
+        if (i / ZERO_SIDE % 3 == 0) tall_w[i] = NAN;
+    for (size_t k = 0; k < COUNT(rows); k++) {
+        memset(tall_y, 0, sizeof tall_y);
+        for (int32_t threads = 1; threads <= 3; threads += 2)
+            emp_linear_forward(threads == 1 ? tall_y : tall_again, tall_x, tall_w, NULL,
+                               rows[k], ZERO_SIDE, ZERO_SIDE, threads);
+        const size_t count = (size_t)rows[k] * ZERO_SIDE;
+        cr_expect_arr_eq(tall_y, tall_again, count * sizeof *tall_y, "on three threads");
+        for (size_t i = 0; i < count; i += 7) {
+            double want = 0.0;
+            for (size_t c = 0; c < ZERO_SIDE; c++)
+                if (c % 3 != 0)
+                    want += (double)tall_x[i / ZERO_SIDE * ZERO_SIDE + c] *
+                            (double)tall_w[c * ZERO_SIDE + i % ZERO_SIDE];
+            cr_assert_float_eq((double)tall_y[i], want, 1e-4, "%d rows, at %zu", rows[k],
+                               i);
+        }
+    }
+}
+
+/* Zeros in the rows that go in, in the gradients of those that come out, and in both. */
+Test(tall, sums_outer_products_of_rows_with_zeros)
+{
+    static float dw[ZERO_SIDE * ZERO_SIDE], again[ZERO_SIDE * ZERO_SIDE];
+
+    for (int which = 1; which < 4; which++) {
+        fill(tall_x, ZERO_ROWS * ZERO_SIDE, 1);
+        fill(tall_y, ZERO_ROWS * ZERO_SIDE, 2);
+        if (which & 1) fill_sparse(tall_x, 3);
+        if (which & 2) fill_sparse(tall_y, 4);
+        for (int i = 0; i < ZERO_SIDE * ZERO_SIDE; i++) dw[i] = again[i] = 2.0f;
+        emp_linear_backward(NULL, dw, NULL, tall_y, tall_x, NULL, ZERO_ROWS, ZERO_SIDE,
+                            ZERO_SIDE, 1);
+        emp_linear_backward(NULL, again, NULL, tall_y, tall_x, NULL, ZERO_ROWS, ZERO_SIDE,
+                            ZERO_SIDE, 2);
+        cr_expect_arr_eq(dw, again, sizeof dw, "on two threads");
+        for (int i = 0; i < ZERO_SIDE * ZERO_SIDE; i++)
+            cr_assert_float_eq((double)dw[i],
+                               2.0 + outer(tall_x, ZERO_SIDE, tall_y, ZERO_SIDE,
+                                           ZERO_ROWS, i / ZERO_SIDE, i % ZERO_SIDE),
+                               1e-3, "zeros in %d, at %d", which, i);
+    }
+}
+
+Test(tall, inputs_start_where_they_are_told)
+{
+    static float         start[ZERO_ROWS * ZERO_SIDE];
+    static const int32_t rows[] = {3, ZERO_ROWS}; /* by BLAS and here */
+
+    fill(tall_x, ZERO_ROWS * ZERO_SIDE, 1);
+    fill(tall_w, ZERO_SIDE * ZERO_SIDE, 2);
+    fill(start, ZERO_ROWS * ZERO_SIDE, 3);
+    for (size_t k = 0; k < COUNT(rows); k++) {
+        const int count = rows[k] * ZERO_SIDE;
+        emp_linear_inputs(tall_y, NULL, tall_x, tall_w, rows[k], ZERO_SIDE, ZERO_SIDE, 1);
+        emp_linear_inputs(tall_again, start, tall_x, tall_w, rows[k], ZERO_SIDE,
+                          ZERO_SIDE, 1);
+        for (int i = 0; i < count; i++) {
+            cr_assert_float_eq((double)tall_y[i],
+                               product(tall_x, tall_w, true, ZERO_SIDE, ZERO_SIDE,
+                                       i / ZERO_SIDE, i % ZERO_SIDE),
+                               1e-4, "at %d", i);
+            cr_assert_float_eq((double)tall_again[i],
+                               (double)start[i] + (double)tall_y[i], 1e-5, "at %d", i);
+        }
+    }
+}
+
+Test(zeros, columns_that_are_used_are_listed)
+{
+    enum {
+        R = 13,
+        C = 37,
+        STRIDE = 40,
+        LISTS = (R + EMP_ZEROS_ROWS - 1) / EMP_ZEROS_ROWS
+    };
+    static float     in[R * STRIDE];
+    emp_used_columns used[LISTS];
+
+    for (int i = 0; i < R * STRIDE; i++) in[i] = i * 7 % 11 == 0 ? (float)i : 0;
+    for (int i = C; i < R * STRIDE; i += STRIDE) in[i] = NAN; /* behind the columns */
+    emp_zeros_list(used, in, STRIDE, R, C);
+    for (int l = 0; l < LISTS; l++) {
+        int32_t count = 0;
+        for (int32_t c = 0; c < C; c++) {
+            bool is_used = false;
+            for (int r = l * EMP_ZEROS_ROWS; r < R && r < (l + 1) * EMP_ZEROS_ROWS; r++)
+                is_used |= in[r * STRIDE + c] != 0;
+            if (is_used) cr_expect_eq(used[l].column[count++], c, "list %d", l);
+        }
+        cr_expect_eq(used[l].count, count, "list %d", l);
+    }
+    memset(in, 0, sizeof in);
+    for (int c = 0; c < C; c += 2) in[c] = 1;
+    cr_expect_eq(emp_zeros_percent(in, STRIDE, R, C, 1), 100 * 18 / 37);
+    cr_expect_eq(emp_zeros_percent(in, STRIDE, R, C, R), 100 * (R * C - 19) / (R * C));
+}
+
+Test(transpose, exchanges_rows_and_columns)
+{
+    enum { MOST = 50, STRIDE = 53 };
+    static float         in[MOST * STRIDE], out[MOST * STRIDE];
+    static const int32_t shape[][2] = {{1, 1}, {16, 16}, {17, 31}, {48, 32}, {50, 50}};
+
+    fill(in, MOST * STRIDE, 1);
+    for (size_t s = 0; s < COUNT(shape); s++) {
+        const int32_t rows = shape[s][0], cols = shape[s][1];
+        for (int i = 0; i < MOST * STRIDE; i++) out[i] = 7;
+        emp_transpose(out, STRIDE, in, STRIDE, rows, cols);
+        for (int r = 0; r < MOST; r++)
+            for (int c = 0; c < MOST; c++)
+                cr_assert_eq(out[c * STRIDE + r],
+                             r < rows && c < cols ? in[r * STRIDE + c] : 7);
+    }
 }
 
 /* Each reads what all wrote before they met. */

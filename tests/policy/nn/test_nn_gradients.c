@@ -253,6 +253,9 @@ Test(layer_norm, gradients)
         memset(dw, 0, sizeof dw);
         memset(db, 0, sizeof db);
         emp_layer_norm_forward(y, normal, inverse, x, added, w, b, B, C, 1);
+        memcpy(dx, y, sizeof dx);
+        emp_layer_norm_again(y, normal, w, b, B, C);
+        for (int j = 0; j < B * C; j++) cr_expect_float_eq(y[j], dx[j], 1e-12);
         memcpy(dx, r, sizeof dx);
         emp_layer_norm_backward(dx, dw, db, dx, normal, inverse, w, B, C, 2);
         check("x", norm_loss, x, dx, B * C);
@@ -268,7 +271,7 @@ static const int32_t path_node[6] = {1, 0, 2, 1, 3, 2};
 
 static double graph_loss(void)
 {
-    emp_graph_conv(y, x, path_first, path_node, B, C, 1);
+    emp_graph_conv(y, NULL, x, path_first, path_node, B, C, 1);
     return dot(y, r, B * C);
 }
 
@@ -276,13 +279,16 @@ Test(graph_conv, gradients)
 {
     fill(x, B * C, 35);
     fill(r, B * C, 36);
-    emp_graph_conv(dx, r, path_first, path_node, B, C, 2);
+    emp_graph_conv(dx, NULL, r, path_first, path_node, B, C, 2);
     check("x", graph_loss, x, dx, B * C);
     graph_loss();
     for (int i = 0; i < C; i++) { /* degrees with loops: 2 3 3 2 1 */
         cr_expect_float_eq(y[i], x[i] / 2 + x[C + i] / sqrt(6), 1e-12);
         cr_expect_float_eq(y[4 * C + i], x[4 * C + i], 1e-12);
     }
+    memcpy(dx, r, sizeof dx);
+    emp_graph_conv(dx, dx, x, path_first, path_node, B, C, 2);
+    for (int i = 0; i < B * C; i++) cr_expect_float_eq(dx[i], r[i] + y[i], 1e-12);
 }
 
 static double dropout_loss(void)
@@ -303,7 +309,7 @@ Test(dropout, gradients)
     fill(r, B * C, 38);
     dropout_loss();
     memcpy(dx, r, sizeof dx);
-    emp_relu_dropout_backward(dx, y, B * C, 0.25);
+    emp_relu_dropout_backward(dx, dx, y, B * C, 0.25);
     check("x", dropout_loss, x, dx, B * C);
     dropout_loss();
     for (int i = 0; i < B * C; i++) {
