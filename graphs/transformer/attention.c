@@ -268,11 +268,11 @@ static emp_port prepare(emp_stack *s, const char *leaf, const char *norm, emp_po
     const char *type = is_rms ? "RMSNorm" : "LayerNorm";
 
     if (s->m->qk_norm == EMP_QK_NORM_ALL)
-        x = emp_tape_norm(s->t, name, type, x, true, false);
+        x = emp_tape_norm(s->t, name, type, x, true, s->m->has_qk_norm_bias);
     x = emp_stack_by_heads(s, emp_stack_leaf(s, s->m->names.attention, leaf), x, heads,
                            size);
     if (s->m->qk_norm == EMP_QK_NORM_HEAD)
-        x = emp_tape_norm(s->t, name, type, x, true, false);
+        x = emp_tape_norm(s->t, name, type, x, true, s->m->has_qk_norm_bias);
     if (s->m->has_rotary)
         x = emp_tape_map(
             s->t,

@@ -60,7 +60,7 @@ static emp_status check_step(const emp_transformer_model *m,
     if (m->is_encoder && step->phase == EMP_PHASE_DECODE)
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "an encoder writes no tokens; its phases are train and prefill");
-    if (!m->has_head && step->phase == EMP_PHASE_TRAIN)
+    if (!m->has_head && m->pooled_classes == 0 && step->phase == EMP_PHASE_TRAIN)
         return EMP_ERROR(
             EMP_EUNSUPPORTED,
             "the model has no head, and so no loss to train by; its phase is "
@@ -183,7 +183,8 @@ static emp_port make_logits(emp_stack *s, emp_port x)
             x = emp_tape_add(s->t, emp_tape_join_names(s->t, head, "/add_bias"), x, bias);
         }
     } else {
-        x = emp_tape_linear(s->t, head, x, m->vocabulary, m->has_head_bias);
+        x = emp_tape_linear(s->t, head, x, m->head_rows > 0 ? m->head_rows : m->vocabulary,
+                            m->has_head_bias);
     }
     if (m->has_logit_cap)
         x = emp_tape_map(s->t, emp_tape_join_names(s->t, head, "/cap"), "Tanh",
@@ -211,9 +212,9 @@ static void pool(emp_stack *s, emp_port x)
 
     y = emp_tape_linear(s->t, "bert.pooler.dense", y, s->m->hidden, true);
     y = emp_tape_map(s->t, "bert.pooler/act", "Tanh", "TanhGrad", y);
-    if (s->m->has_next_sentence)
-        y = emp_tape_linear(s->t, "cls.seq_relationship", y, 2, true);
-    if (is_training && s->m->has_next_sentence)
+    if (s->m->pooled_classes > 0)
+        y = emp_tape_linear(s->t, s->m->pooled_name, y, s->m->pooled_classes, true);
+    if (is_training && s->m->pooled_classes > 0)
         add_loss(s, "next_sentence_loss", "next_sentence_label", y);
     else
         fetch(s, y);
@@ -238,7 +239,7 @@ static void finish(emp_stack *s, emp_port x)
     if (s->m->has_final_norm) x = emp_stack_norm(s, s->m->names.final_norm, x);
     if (s->m->has_pooler) pool(s, x);
     if (!s->m->has_head) {
-        fetch(s, x);
+        if (!is_training) fetch(s, x);
         return;
     }
     if (s->t->step->phase == EMP_PHASE_PREFILL && !s->m->is_encoder)

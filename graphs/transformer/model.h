@@ -194,6 +194,7 @@ typedef struct {
     bool has_rotary;
     bool
          has_wide_norm; /**< its weight multiplies in float32, and not in the model's type: Gemma */
+    bool has_qk_norm_bias;
     bool has_value_norm; /**< without parameters: Gemma 4 */
     bool has_qkv_bias, has_output_bias, has_mlp_bias;
     bool has_fused_qkv, has_fused_gate; /**< one product for all of them */
@@ -214,7 +215,10 @@ typedef struct {
     bool has_head, is_head_tied, has_head_bias;
     bool has_head_transform; /**< dense, activation, norm before the head: BERT */
     bool has_pooler;         /**< a dense layer of the first token: BERT */
-    bool has_next_sentence;  /**< two classes of the pooler's output */
+
+    int32_t     head_rows;      /**< classes that the head has; 0 = the vocabulary */
+    int32_t     pooled_classes; /**< of the pooler's output; 0 = none */
+    const char *pooled_name;    /**< of the layer that makes them */
 } emp_transformer_model;
 
 /** \a layer_count layers, all sizes 0. Clear it also after a failure.

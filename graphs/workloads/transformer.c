@@ -201,7 +201,9 @@ static void describe_bert(emp_transformer_model *m, const int64_t *v)
     m->activation = EMP_ACTIVATION_GELU;
     m->is_encoder = m->has_embedding_norm = m->has_pooler = true;
     m->has_qkv_bias = m->has_output_bias = m->has_mlp_bias = true;
-    m->has_head = m->has_next_sentence = is_training;
+    m->has_head = is_training;
+    m->pooled_classes = is_training ? 2 : 0;
+    m->pooled_name = "cls.seq_relationship";
     m->has_head_transform = m->has_head_bias = m->is_head_tied = true;
     for (int32_t i = 0; i < m->layer_count; i++) {
         emp_transformer_layer *l = &m->layer[i];

@@ -122,6 +122,14 @@ const char *emp_model_layer_text(emp_fields *f, const char *list, int32_t i,
     return text;
 }
 
+bool emp_model_layer_is(const emp_fields *f, const char *list, int32_t i,
+                        const char *text)
+{
+    const char *own = emp_json_string(emp_fields_at(emp_fields_find(f, list), i));
+
+    return own != NULL && strcmp(own, text) == 0;
+}
+
 void emp_model_refuse_layer(emp_fields *f, int32_t i, const char *type, const char *known)
 {
     if (f->status == EMP_OK)
@@ -195,6 +203,7 @@ void emp_model_experts(emp_fields *f, emp_transformer_model *m, int32_t first,
                                         -1);
     int32_t inner = emp_fields_integer(f, "moe_intermediate_size", m->layer[0].inner);
 
+    if (emp_fields_find(f, "mlp_layer_types") != NULL) first = 0, step = 1;
     for (int32_t i = first; i < m->layer_count; i++) {
         if ((step > 1 && i % step != step - 1) || is_listed_dense(f, i)) continue;
         m->layer[i].experts = experts;
@@ -322,6 +331,51 @@ static emp_dtype read_dtype(emp_fields *text, emp_fields *whole)
     return strcmp(name, "float32") == 0 ? EMP_DTYPE_FLOAT : EMP_DTYPE_NONE;
 }
 
+/* A multimodal model has the member twice: transformers 4 heeds that of the text, transformers 5 that of the whole, which
+ * it writes beside the former's default. */
+static bool is_tied(emp_fields *text, emp_fields *whole, bool missing)
+{
+    static const char name[] = "tie_word_embeddings";
+
+    if (emp_fields_find(text, name) == NULL) return emp_fields_flag(whole, name, missing);
+    return emp_fields_flag(text, name, false) || emp_fields_flag(whole, name, false);
+}
+
+/* What "per_layer_config" says of a layer, which transformers 5 writes where some layers have other sizes: {"03": {...}}.
+ * \return NULL: nothing. */
+static const emp_json *layer_apart(const emp_fields *f, int32_t i)
+{
+    char key[16];
+
+    for (int width = 1; width <= 4; width++) {
+        snprintf(key, sizeof key, "%0*d", width, i);
+        const emp_json *own = emp_json_get(emp_fields_find(f, "per_layer_config"), key);
+        if (own != NULL) return own;
+    }
+    return NULL;
+}
+
+static void read_layers_apart(emp_fields *f, emp_transformer_model *m)
+{
+    for (int32_t i = 0; i < m->layer_count && f->status == EMP_OK; i++) {
+        emp_transformer_layer *l = &m->layer[i];
+        emp_fields             own = *f;
+        own.object = layer_apart(f, i);
+        own.defaults = NULL;
+        if (own.object == NULL) continue;
+        const int32_t size = emp_fields_integer(&own, "head_dim", l->head_size);
+        if (l->value_size == l->head_size) l->value_size = size;
+        l->head_size = size;
+        l->heads = emp_fields_integer(&own, "num_attention_heads", l->heads);
+        l->kv_heads = emp_fields_integer(&own, "num_key_value_heads", l->kv_heads);
+        l->window = emp_fields_integer(&own, "sliding_window", l->window);
+        l->expert_inner =
+            emp_fields_integer(&own, "moe_intermediate_size", l->expert_inner);
+        if (l->inner > 0) l->inner = emp_fields_integer(&own, "intermediate_size", l->inner);
+        f->status = own.status;
+    }
+}
+
 emp_status emp_config_read(emp_transformer_model *m, emp_dtype *dtype,
                            const emp_json *root, emp_error *err)
 {
@@ -352,10 +406,11 @@ emp_status emp_config_read(emp_transformer_model *m, emp_dtype *dtype,
     EMP_CHECK(emp_transformer_model_init(m, layers, err));
     read_common(&f, m);
     EMP_CHECK(f.status);
-    family->adapt(&f, m);
     emp_fields whole = {.object = root, .family = type, .err = err};
-    m->is_head_tied = emp_fields_flag(having(&f, &whole, "tie_word_embeddings"),
-                                      "tie_word_embeddings", family->is_tied);
+    m->is_head_tied = is_tied(&f, &whole, family->is_tied);
+    family->adapt(&f, m);
+    read_layers_apart(&f, m);
+    emp_model_head(&whole, m);
     *dtype = read_dtype(&f, &whole);
     EMP_CHECK(f.status);
     EMP_CHECK(whole.status);

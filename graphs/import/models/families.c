@@ -27,8 +27,10 @@ static void model_gpt2(emp_fields *f, emp_transformer_model *m)
     m->names = emp_names_gpt2;
     m->has_fused_qkv = true;
     m->position_rows = m->positions;
-    if (is_bigcode && emp_fields_flag(f, "multi_query", true))
-        for (int32_t i = 0; i < m->layer_count; i++) m->layer[i].kv_heads = 1;
+    if (!is_bigcode) return;
+    bool has_one_key = emp_fields_flag(f, "multi_query", true);
+    for (int32_t i = 0; i < m->layer_count; i++)
+        m->layer[i].kv_heads = has_one_key ? 1 : m->layer[i].heads;
 }
 
 static void model_gpt_neo(emp_fields *f, emp_transformer_model *m)
@@ -74,6 +76,8 @@ static void model_opt(emp_fields *f, emp_transformer_model *m)
     bool is_before = emp_fields_flag(f, "do_layer_norm_before", true);
 
     layer_norms(m, emp_fields_flag(f, "enable_bias", true));
+    if (!emp_fields_flag(f, "layer_norm_elementwise_affine", true))
+        m->norm = EMP_NORM_LAYER_BARE;
     m->names = emp_names_opt;
     m->position_rows = m->positions < INT32_MAX - 2 ? m->positions + 2 : m->positions;
     m->places = is_before ? EMP_NORMS_BEFORE : EMP_NORMS_AFTER;
@@ -136,6 +140,7 @@ static void model_phi(emp_fields *f, emp_transformer_model *m)
 {
     layer_norms(m, true);
     head_norms(f, m, EMP_QK_NORM_HEAD);
+    m->has_qk_norm_bias = true;
     m->names.output = "self_attn.dense";
     m->names.up = "mlp.fc1";
     m->names.down = "mlp.fc2";
@@ -187,19 +192,9 @@ static void model_nemotron(emp_fields *f, emp_transformer_model *m)
 
 /* ---- encoders ---- */
 
-/* The first of "architectures" ends in that word. */
-static bool is_made_for(const emp_fields *f, const char *ending)
-{
-    const emp_json *first = emp_json_first(emp_fields_find(f, "architectures"));
-    const char     *text = emp_json_string(first);
-
-    return text != NULL && emp_text_ends_in(text, ending);
-}
-
 static void model_bert(emp_fields *f, emp_transformer_model *m)
 {
     bool is_roberta = strcmp(f->family, "bert") != 0;
-    bool is_both = is_made_for(f, "ForPreTraining");
 
     layer_norms(m, true);
     m->names = is_roberta ? emp_names_roberta : emp_names_bert;
@@ -208,10 +203,7 @@ static void model_bert(emp_fields *f, emp_transformer_model *m)
     m->places = EMP_NORMS_AFTER;
     m->position_rows = m->positions;
     m->type_rows = emp_fields_integer(f, "type_vocab_size", 2);
-    m->has_head = is_both || is_made_for(f, "ForMaskedLM");
     m->has_head_transform = m->has_head_bias = true;
-    m->has_next_sentence = is_both && !is_roberta;
-    m->has_pooler = !m->has_head || m->has_next_sentence;
     if (is_roberta && m->positions > 2)
         m->positions -= 2; /* the first two rows are padding */
 }
@@ -260,6 +252,7 @@ static void qwen(emp_fields *f, emp_transformer_model *m)
 static void qwen2_moe(emp_fields *f, emp_transformer_model *m)
 {
     qwen2(f, m);
+    m->has_qkv_bias = emp_fields_flag(f, "qkv_bias", true);
     m->has_shared_gate = true;
     m->names.shared = "mlp.shared_expert.*_proj";
     m->names.shared_gate = "mlp.shared_expert_gate";
@@ -422,10 +415,12 @@ static void gemma4_layer(emp_fields *f, emp_transformer_model *m, int32_t i)
     emp_transformer_layer *l = &m->layer[i];
     bool                   is_full = l->window == 0;
     bool                   is_same = emp_fields_flag(f, "attention_k_eq_v", false);
-    int32_t                shared = emp_fields_integer(f, "num_kv_shared_layers", 0);
+    bool    is_listed = emp_fields_find(f, "per_layer_config") != NULL;
+    int32_t shared = emp_fields_integer(f, "num_kv_shared_layers", 0);
 
     if (is_full) {
-        l->head_size = emp_fields_integer(f, "global_head_dim", l->head_size);
+        l->head_size =
+            emp_fields_integer(f, "global_head_dim", is_listed ? l->head_size : 512);
         l->value_size = l->head_size;
         l->keys_are_values = is_same;
         if (is_same)
@@ -443,6 +438,7 @@ static void gemma4(emp_fields *f, emp_transformer_model *m)
 {
     gemma3(f, m);
     m->has_value_norm = m->has_layer_scale = true;
+    m->layer[m->layer_count - 1].window = 0; /* whatever the config says */
     m->layer_embedding = emp_fields_integer(f, "hidden_size_per_layer_input", 0);
     if (m->layer_embedding > 0)
         m->layer_embedding_rows =
@@ -450,13 +446,14 @@ static void gemma4(emp_fields *f, emp_transformer_model *m)
     for (int32_t i = 0; i < m->layer_count && f->status == EMP_OK; i++)
         if (m->layer[i].inner <= EMP_TRANSFORMER_SIZE_MAX) gemma4_layer(f, m, i);
     if (!emp_fields_flag(f, "enable_moe_block", false)) return;
-    int32_t inner = m->layer[0].inner;
+    int32_t   inner = m->layer[0].inner;
+    const int wide = emp_fields_flag(f, "use_double_wide_mlp", false) ? 2 : 1;
     emp_model_experts(f, m, 0, 1, 0);
     m->has_router_scales = true;
     m->names.router = "router";
     m->names.experts = "experts.*_proj";
     for (int32_t i = 0; i < m->layer_count; i++) {
-        m->layer[i].inner = inner;
+        m->layer[i].inner = m->layer[i].keys_of >= 0 ? wide * inner : inner;
         m->layer[i].has_parallel_norms = true;
     }
 }

@@ -62,6 +62,9 @@ bool emp_model_is_marked(const emp_fields *f, const char *list, int32_t i, bool 
 /** The text of layer \a i in the list of that name; NULL and a failure: it is not there. O(i). */
 const char *emp_model_layer_text(emp_fields *f, const char *list, int32_t i,
                                  int32_t layers);
+/** True if the list of that name has this text for layer \a i. O(i). */
+bool emp_model_layer_is(const emp_fields *f, const char *list, int32_t i,
+                        const char *text);
 /** Refuses the type of layer \a i; \a known are those that there are. */
 void emp_model_refuse_layer(emp_fields *f, int32_t i, const char *type,
                             const char *known);
@@ -78,6 +81,9 @@ bool emp_model_but_the_last(int32_t layer, int32_t period);
 /** Experts in the layers from \a first on, of which each \a step -th has them. */
 void emp_model_experts(emp_fields *f, emp_transformer_model *m, int32_t first,
                        int32_t step, int32_t shared_inner);
+
+/** Sets the head that the model's class has, the first of "architectures" of the whole config (heads.c). */
+void emp_model_head(emp_fields *whole, emp_transformer_model *m);
 
 /** RMS norms, rotary positions, gated layers, biases as the config says (config.c). */
 void emp_model_llama_like(emp_fields *f, emp_transformer_model *m);

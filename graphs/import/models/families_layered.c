@@ -40,6 +40,7 @@ void emp_model_deepseek(emp_fields *f, emp_transformer_model *m)
 
     emp_model_llama_like(f, m);
     m->has_output_bias = emp_fields_flag(f, "attention_bias", false);
+    if (strcmp(f->family, "deepseek_v2") != 0) m->has_mlp_bias = false;
     m->query_rank = emp_fields_integer(f, "q_lora_rank", 0);
     m->key_rank = emp_fields_integer(f, "kv_lora_rank", -1);
     m->rotary_size = emp_fields_integer(f, "qk_rope_head_dim", -1);
@@ -80,10 +81,35 @@ static void minimax_names(emp_transformer_names *n)
     n->indexer = "self_attn.index_";
 }
 
+/* Configs as published have the sizes of indexers in an object of their own and a list of marks; those that
+ * transformers 5 writes have both in members of the config. */
+static void minimax_indexers(emp_fields *f, emp_transformer_model *m)
+{
+    emp_fields own = within(f, "sparse_attention_config");
+    const bool is_flat = own.object == NULL;
+
+    if (is_flat) own.object = f->object;
+    if (is_flat && emp_fields_find(f, "index_n_heads") == NULL) return;
+    if (!emp_fields_flag(&own, "use_sparse_attention", true)) return;
+    const int32_t blocks =
+        emp_fields_integer(&own, "sparse_topk_blocks|index_topk_blocks", -1);
+    const int32_t block =
+        emp_fields_integer(&own, "sparse_block_size|index_block_size", -1);
+    m->index = (emp_transformer_indexer){
+        .heads = emp_fields_integer(&own, "sparse_num_index_heads|index_n_heads", -1),
+        .size = emp_fields_integer(&own, "sparse_index_dim|index_head_dim", -1),
+        .chosen = emp_model_product(blocks, block),
+        .block = block};
+    for (int32_t i = 0; i < m->layer_count; i++)
+        if (is_flat ? emp_model_layer_is(f, "layer_types", i, "minimax_m3_sparse")
+                    : emp_model_is_marked(&own, "sparse_attention_freq", i, true))
+            m->layer[i].indexer = EMP_INDEXER_OWN;
+    if (f->status == EMP_OK) f->status = own.status;
+}
+
 void emp_model_minimax_m3(emp_fields *f, emp_transformer_model *m)
 {
-    emp_fields    sparse = within(f, "sparse_attention_config");
-    const int32_t experts = emp_fields_integer(f, "n_shared_experts", 0);
+    const int32_t experts = emp_fields_integer(f, "n_shared_experts", 1);
     const int32_t inner = emp_fields_integer(f, "shared_intermediate_size", 0);
     const int32_t dense =
         emp_fields_integer(f, "dense_intermediate_size", m->layer[0].inner);
@@ -96,33 +122,45 @@ void emp_model_minimax_m3(emp_fields *f, emp_transformer_model *m)
     emp_model_experts(f, m, 0, 1, emp_model_product(experts, inner));
     for (int32_t i = 0; i < m->layer_count; i++)
         if (m->layer[i].experts == 0) m->layer[i].inner = dense;
-    if (sparse.object == NULL || !emp_fields_flag(&sparse, "use_sparse_attention", true))
-        return;
-    const int32_t blocks = emp_fields_integer(&sparse, "sparse_topk_blocks", -1);
-    const int32_t block = emp_fields_integer(&sparse, "sparse_block_size", -1);
-    m->index = (emp_transformer_indexer){
-        .heads = emp_fields_integer(&sparse, "sparse_num_index_heads", -1),
-        .size = emp_fields_integer(&sparse, "sparse_index_dim", -1),
-        .chosen = emp_model_product(blocks, block),
-        .block = block};
-    for (int32_t i = 0; i < m->layer_count; i++)
-        if (emp_model_is_marked(&sparse, "sparse_attention_freq", i, true))
-            m->layer[i].indexer = EMP_INDEXER_OWN;
-    if (f->status == EMP_OK) f->status = sparse.status;
+    minimax_indexers(f, m);
 }
 
 /* ---- DeepSeek-V4 ---- */
 
 enum { INDEXED = 4 }; /* tokens of a compressed key where an indexer chooses keys */
 
+/* Tokens of a compressed key, by a list of numbers or, as transformers 5 writes it, of the kinds that have them; -1:
+ * neither says so. */
+static int64_t deepseek_v4_stride(emp_fields *f, const emp_transformer_model *m, int32_t i)
+{
+    static const char *const kinds[] = {"compressed_sparse_attention",
+                                        "heavily_compressed_attention"};
+    const emp_json          *stride = emp_fields_at(emp_fields_find(f, "compress_ratios"), i);
+
+    if (emp_json_is(stride, EMP_JSON_INTEGER)) return emp_json_integer(stride);
+    if (emp_fields_find(f, "compress_ratios") != NULL ||
+        emp_fields_find(f, "layer_types") == NULL)
+        return -1;
+    const char *type = emp_model_layer_text(f, "layer_types", i, m->layer_count);
+    if (type == NULL || strcmp(type, "sliding_attention") == 0) return 0;
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        emp_fields rates = within(f, "compress_rates");
+        if (strcmp(type, kinds[k]) != 0) continue;
+        return emp_fields_integer(&rates, kinds[k], k == 0 ? INDEXED : 128);
+    }
+    emp_model_refuse_layer(f, i, type,
+                           "sliding_attention, compressed_sparse_attention and "
+                           "heavily_compressed_attention");
+    return 0;
+}
+
 static void deepseek_v4_layer(emp_fields *f, emp_transformer_model *m, int32_t i)
 {
-    const emp_json        *strides = emp_fields_find(f, "compress_ratios");
-    const emp_json        *stride = emp_fields_at(strides, i);
     emp_transformer_layer *l = &m->layer[i];
-    const int64_t          tokens = emp_json_integer(stride);
+    const int64_t          tokens = deepseek_v4_stride(f, m, i);
+    const bool             is_listed = emp_fields_find(f, "mlp_layer_types") != NULL;
 
-    if (!emp_json_is(stride, EMP_JSON_INTEGER) || tokens < 0 || tokens > INT32_MAX) {
+    if (tokens < 0 || tokens > INT32_MAX) {
         if (f->status == EMP_OK)
             f->status =
                 emp_error_set(f->err, EMP_EFORMAT, __FILE__, __LINE__,
@@ -131,11 +169,16 @@ static void deepseek_v4_layer(emp_fields *f, emp_transformer_model *m, int32_t i
     }
     l->mixer = EMP_MIXER_COMPRESSED;
     l->stride = (int32_t)tokens;
-    l->indexer = tokens == INDEXED ? EMP_INDEXER_OWN : EMP_INDEXER_NONE;
+    l->indexer =
+        tokens == INDEXED ||
+                emp_model_layer_is(f, "layer_types", i, "compressed_sparse_attention")
+            ? EMP_INDEXER_OWN
+            : EMP_INDEXER_NONE;
     l->kv_heads = 1;
     l->value_size = l->head_size;
     l->window = emp_fields_integer(f, "sliding_window", -1);
-    l->is_hashed = i < emp_fields_integer(f, "num_hash_layers", 0);
+    l->is_hashed = is_listed ? emp_model_layer_is(f, "mlp_layer_types", i, "hash_moe")
+                             : i < emp_fields_integer(f, "num_hash_layers", 0);
 }
 
 void emp_model_deepseek_v4(emp_fields *f, emp_transformer_model *m)
@@ -161,21 +204,26 @@ void emp_model_deepseek_v4(emp_fields *f, emp_transformer_model *m)
 
 /* ---- windows in most layers ---- */
 
-static void mimo_layer(emp_fields *f, emp_transformer_layer *l, bool has_window)
+/* \a is_flat: the config is as transformers 5 writes it. */
+static void mimo_layer(emp_fields *f, emp_transformer_layer *l, bool has_window,
+                       bool is_flat)
 {
+    const int32_t keys = is_flat ? emp_model_product(2, l->kv_heads) : l->kv_heads;
+
     l->value_size = emp_fields_integer(f, "v_head_dim", l->head_size);
     if (!has_window) return;
     l->window = emp_fields_integer(f, "sliding_window_size|sliding_window", -1);
     l->heads = emp_fields_integer(f, "swa_num_attention_heads", l->heads);
-    l->kv_heads = emp_fields_integer(f, "swa_num_key_value_heads", l->kv_heads);
+    l->kv_heads = emp_fields_integer(f, "swa_num_key_value_heads", keys);
     l->head_size = emp_fields_integer(f, "swa_head_dim", l->head_size);
     l->value_size = emp_fields_integer(f, "swa_v_head_dim", l->value_size);
 }
 
 void emp_model_mimo_v2(emp_fields *f, emp_transformer_model *m)
 {
+    const bool is_flat = emp_fields_find(f, "layer_types") != NULL;
     const bool has_full_sinks = emp_fields_flag(f, "add_full_attention_sink_bias", false);
-    const bool has_sinks = emp_fields_flag(f, "add_swa_attention_sink_bias", false);
+    const bool has_sinks = emp_fields_flag(f, "add_swa_attention_sink_bias", is_flat);
 
     emp_model_llama_like(f, m);
     m->has_output_bias = false;
@@ -185,8 +233,10 @@ void emp_model_mimo_v2(emp_fields *f, emp_transformer_model *m)
     emp_model_experts(f, m, 0, 1, 0);
     for (int32_t i = 0; i < m->layer_count && f->status == EMP_OK; i++)
         mimo_layer(f, &m->layer[i],
-                   emp_model_is_marked(f, "hybrid_layer_pattern", i,
-                                       i > 0 && emp_model_but_the_last(i, 6)));
+                   is_flat ? emp_model_layer_is(f, "layer_types", i, "sliding_attention")
+                           : emp_model_is_marked(f, "hybrid_layer_pattern", i,
+                                                 i > 0 && emp_model_but_the_last(i, 6)),
+                   is_flat);
 }
 
 /* The first layer with experts: "moe_layers_enum" lists their numbers in a text. */
@@ -282,11 +332,12 @@ void emp_model_qwen3_5_moe(emp_fields *f, emp_transformer_model *m)
 
 /* ---- Nemotron-H ---- */
 
-/* The kind of a block: "mamba" or M, "attention" or *, "mlp" or -, "moe" or E. */
+/* The kind of a block: "mamba" or M, "attention" or *, "mlp" or -, "moe" or E; transformers 5 writes other words. */
 static char nemotron_block(emp_fields *f, const emp_transformer_model *m, int32_t i)
 {
-    static const char *const words[] = {"mamba", "attention", "mlp", "moe"};
-    static const char        letters[] = "M*-E";
+    static const char *const words[] = {"mamba",          "attention", "mlp", "moe",
+                                        "linear_attention", "full_attention"};
+    static const char        letters[] = "M*-EM*";
     const char              *pattern = emp_fields_text(f, "hybrid_override_pattern");
     char                     letter[2] = "";
     const char              *word = letter;
@@ -343,6 +394,7 @@ void emp_model_nemotron_h(emp_fields *f, emp_transformer_model *m)
     m->has_qkv_bias = m->has_output_bias = emp_fields_flag(f, "attention_bias", false);
     m->has_mlp_bias = emp_fields_flag(f, "mlp_bias", false);
     m->has_correction_bias = true;
+    m->is_head_tied = false; /* whatever the config says */
     m->expert_size = emp_fields_integer(f, "moe_latent_size", 0);
     nemotron_names(&m->names);
     for (int32_t i = 0; i < m->layer_count && f->status == EMP_OK; i++) {
@@ -394,31 +446,39 @@ static void kimi_names(emp_transformer_names *n)
 
 static void kimi_scan(emp_fields *f, emp_fields *linear, emp_transformer_model *m)
 {
-    const int32_t heads = emp_fields_integer(linear, "num_heads", -1);
-    const int32_t size = emp_fields_integer(linear, "head_dim", -1);
-    const bool    is_full = emp_fields_flag(linear, "use_full_rank_gate", false);
+    const bool    is_flat = linear->object == f->object;
+    const int32_t heads =
+        emp_fields_integer(linear, is_flat ? "linear_num_heads" : "num_heads", -1);
+    const int32_t size =
+        emp_fields_integer(linear, is_flat ? "linear_head_dim" : "head_dim", -1);
+    const bool is_full = emp_fields_flag(linear, "use_full_rank_gate", false);
 
     m->scan = (emp_transformer_scan){
         .key_heads = heads,
         .heads = heads,
         .key_size = size,
         .value_size = size,
-        .taps = emp_fields_integer(linear, "short_conv_kernel_size", 4),
+        .taps = emp_fields_integer(linear,
+                                   "short_conv_kernel_size|linear_conv_kernel_dim", 4),
         .gate_rank = is_full ? 0 : size,
         .has_channel_decay = true,
         .has_float_state = true};
     for (int32_t i = 0; i < m->layer_count; i++)
-        if (is_in_list(linear, "kda_layers", i)) m->layer[i].mixer = EMP_MIXER_DELTA_RULE;
+        if (is_flat ? emp_model_layer_is(f, "layer_types", i, "linear_attention")
+                    : is_in_list(linear, "kda_layers", i))
+            m->layer[i].mixer = EMP_MIXER_DELTA_RULE;
     if (f->status == EMP_OK) f->status = linear->status;
 }
 
-/* Latent attention without positions in some layers, Kimi Delta Attention in the others. */
+/* Latent attention without positions in some layers, Kimi Delta Attention in the others. The sizes of the latter are an
+ * object of the config as it is published, and members of the config as transformers 5 writes it. */
 void emp_model_kimi_linear(emp_fields *f, emp_transformer_model *m)
 {
     emp_fields linear = *f;
 
     emp_model_deepseek(f, m);
     kimi_names(&m->names);
+    m->is_head_tied = false; /* whatever the config says */
     m->has_rotary = !emp_fields_flag(f, "mla_use_nope", true);
     if (emp_fields_flag(f, "mla_use_output_gate", false)) m->gate = EMP_GATE_ALL;
     m->expert_size = emp_fields_integer(f, "routed_expert_hidden_size", 0);
@@ -427,9 +487,10 @@ void emp_model_kimi_linear(emp_fields *f, emp_transformer_model *m)
     emp_model_experts(
         f, m, emp_fields_integer(f, "first_k_dense_replace", 0),
         emp_fields_integer(f, "moe_layer_freq", 1),
-        emp_model_product(emp_fields_integer(f, "num_shared_experts", 0),
+        emp_model_product(emp_fields_integer(f, "num_shared_experts|n_shared_experts", 0),
                           emp_fields_integer(f, "moe_intermediate_size", -1)));
     linear.object = emp_fields_find(f, "linear_attn_config");
+    if (linear.object == NULL) linear.object = f->object;
     kimi_scan(f, &linear, m);
 }
 

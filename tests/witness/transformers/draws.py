@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Configs at random, from the classes of transformers.
+
+Each member of a class's default config that sizes a part or says whether there is one is drawn anew; lists of a layer
+each follow from the class. Members that change neither parameters, products nor caches stay as they are.
+"""
+
+import transformers
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+# The types that Emplace reads and transformers has. The parts of multimodal models that read text count by themselves.
+TYPES = """llama mistral ministral ministral3 granite exaone qwen2 qwen3
+qwen2_moe seed_oss qwen3_moe qwen3_5_text qwen3_5_moe_text mixtral olmo olmo2 olmo3 olmoe phi phi3
+gpt_oss llama4_text gemma gemma2 gemma3_text gemma4_text deepseek_v2 deepseek_v3 glm glm4 glm4_moe deepseek_v32
+glm_moe_dsa deepseek_v4 kimi_linear minimax_m2 minimax_m3_vl_text mimo_v2_flash smollm3 gpt2 gpt_bigcode gpt_neo gptj
+gpt_neox opt bloom falcon mpt stablelm starcoder2 cohere cohere2 nemotron nemotron_h bert roberta xlm-roberta
+camembert""".split()
+
+HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
+KEY_HEADS = ("num_key_value_heads", "num_kv_heads")
+HIDDEN = ("hidden_size", "n_embd", "d_model")
+LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+INNER = ("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "intermediate_size_mlp", "dense_intermediate_size")
+EXPERT_INNER = ("moe_intermediate_size", "shared_expert_intermediate_size", "share_expert_dim", "shared_intermediate_size",
+                "moe_shared_expert_intermediate_size")
+EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
+CHOSEN = ("num_experts_per_tok", "num_experts_per_token", "top_k_experts")
+VOCABULARY = ("vocab_size", "vocab_size_per_layer_input")
+WINDOWS = ("sliding_window", "window_size", "attention_chunk_size")
+# Other members and the numbers that they may be.
+CHOICES = {
+    "n_shared_experts": (0, 1, 2), "num_shared_experts": (1, 2), "first_k_dense_replace": (0, 1, 2),
+    "decoder_sparse_step": (1, 2), "interleave_moe_layer_step": (1, 2), "kv_lora_rank": (16, 24, 32), "q_lora_rank": (16, 24, 40),
+    "qk_nope_head_dim": (8, 16, 24), "qk_rope_head_dim": (8, 16), "v_head_dim": (8, 16, 24), "index_n_heads": (2, 4),
+    "index_head_dim": (16, 32), "index_topk": (4, 8), "index_block_size": (4, 8), "index_topk_blocks": (2, 3),
+    "linear_num_key_heads": (1, 2), "linear_num_value_heads": (2, 4), "linear_key_head_dim": (8, 16), "linear_value_head_dim": (8, 16),
+    "linear_num_heads": (2, 4), "linear_head_dim": (8, 16), "linear_conv_kernel_dim": (2, 4), "conv_kernel": (2, 4),
+    "ssm_state_size": (8, 16), "mamba_num_heads": (4, 8), "mamba_head_dim": (8, 16), "n_groups": (1, 2), "chunk_size": (8, 16),
+    "hc_mult": (2, 4), "o_groups": (1, 2), "o_lora_rank": (8, 16), "moe_latent_size": (None, 24), "type_vocab_size": (1, 2, 3),
+    "max_window_layers": (1, 2), "hidden_size_per_layer_input": (0, 16), "num_kv_shared_layers": (0, 1, 2), "expansion_ratio": (2, 4),
+    "num_ln_in_parallel_attn": (None, 1, 2), "num_sliding_attention_heads": (4, 8), "num_nextn_predict_layers": (0, 1),
+    "global_head_dim": (16, 32), "num_global_key_value_heads": (1, 2), "max_position_embeddings": (128, 200), "n_positions": (128, 200),
+    "max_seq_len": (128, 200), "_sliding_window_pattern": (2, 3, 6), "final_logit_softcapping": (None, 30.0),
+}
+# Numbers of real models, in place of the small ones.
+REAL = {"kv_lora_rank": (256, 512), "q_lora_rank": (1024, 1536), "qk_nope_head_dim": (128, 192), "qk_rope_head_dim": (64,), "v_head_dim": (128, 256),
+        "index_n_heads": (32, 64), "index_head_dim": (128,), "index_topk": (512, 2048), "linear_num_key_heads": (16,), "linear_num_value_heads": (32, 64),
+        "linear_key_head_dim": (128,), "linear_value_head_dim": (128,), "linear_num_heads": (32,), "linear_head_dim": (128,), "ssm_state_size": (128, 256),
+        "mamba_num_heads": (64, 128), "mamba_head_dim": (64, 80), "n_groups": (2, 8), "o_groups": (8, 16), "o_lora_rank": (1024,),
+        "max_position_embeddings": (2048, 32768), "n_positions": (1024, 2048), "max_seq_len": (2048, 8192), "hidden_size_per_layer_input": (0, 256),
+        "global_head_dim": (512,), "moe_latent_size": (None, 1024)}
+FLAGS = """attention_bias mlp_bias bias use_bias qkv_bias use_qkv_bias attention_out_bias mamba_proj_bias use_conv_bias enable_bias no_bias
+tie_word_embeddings use_qk_norm qk_layernorm use_sliding_window new_decoder_architecture parallel_attn multi_query alibi
+use_parallel_residual do_layer_norm_before attention_k_eq_v enable_moe_block use_double_wide_mlp add_swa_attention_sink_bias
+add_full_attention_sink_bias norm_topk_prob layer_norm_elementwise_affine _remove_final_layer_norm""".split()
+
+
+def pick_class(model_type, rng):
+    """The class of models that a config of the type is drawn for."""
+    auto = transformers.models.auto.modeling_auto
+    if model_type in ENCODERS:
+        names = [table.get(model_type) for table in (auto.MODEL_MAPPING_NAMES, auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES)]
+        return getattr(transformers, rng.choice([name for name in names if name]))
+    return TEXT_CLASSES.get(model_type) or getattr(transformers, auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES[model_type])
+
+
+ENCODERS = ("bert", "roberta", "xlm-roberta", "camembert")
+TEXT_CLASSES = {}
+
+
+def default_members(config_class):
+    return config_class().to_dict()
+
+
+class Draw:
+    """Keyword arguments for a config class."""
+
+    def __init__(self, members, rng, real):
+        self.members, self.rng, self.real, self.out = members, rng, real, {}
+
+    def put(self, names, value):
+        for name in names:
+            if name in self.members:
+                self.out[name] = value
+
+    def pick(self, small, real):
+        return self.rng.choice(real if self.real else small)
+
+    def sizes(self):
+        heads = self.pick((2, 4, 8), (16, 32, 64))
+        size = self.pick((8, 16, 32), (64, 128))
+        fits = [k for k in (1, 2, 4, 8, heads) if heads % k == 0]
+        self.put(HEADS, heads)
+        self.put(KEY_HEADS, self.rng.choice(fits))
+        has_own = "head_dim" in self.members and self.rng.random() < 0.7
+        self.put(HIDDEN, self.pick((32, 48, 64), (1024, 2560, 4096)) // heads // 2 * 2 * heads if has_own else heads * size)
+        if "head_dim" in self.members:
+            self.out["head_dim"] = size
+        self.put(LAYERS, self.pick((2, 3, 4, 6), (8, 13, 24, 48)))
+        for name in INNER + EXPERT_INNER:
+            self.put((name,), self.pick((24, 40, 64), (1408, 5632, 14336)))
+        self.put(VOCABULARY, self.pick((100, 129), (32000, 151936)))
+
+    def experts(self):
+        experts = self.pick((4, 8), (16, 64, 128))
+        self.put(EXPERTS, experts)
+        self.put(CHOSEN, self.rng.choice((1, 2, 4)))
+        self.put(("n_group", "topk_group", "num_expert_group"), 1)
+
+    def others(self):
+        if self.rng.random() < 0.7:
+            self.put(WINDOWS, self.pick((4, 8), (512, 4096)))
+        for name, choices in CHOICES.items():
+            if name in self.members:
+                self.out[name] = self.rng.choice(REAL.get(name, choices) if self.real else choices)
+        for name in FLAGS:
+            if isinstance(self.members.get(name), bool) and self.rng.random() < 0.5:
+                self.out[name] = not self.members[name]
+
+    def all(self):
+        self.sizes()
+        self.experts()
+        self.others()
+        return self.out
+
+
+def draw_config(model_type, rng, real):
+    """A config of the type, or None where the class refuses what has been drawn."""
+    config_class = CONFIG_MAPPING[model_type]
+    members = Draw(default_members(config_class), rng, real).all()
+    fit(model_type, members, rng)
+    return config_class(pad_token_id=0, **members)
+
+
+def fit(model_type, members, rng):
+    """Makes members fit each other where a class asks for more than sizes."""
+    layers = next(members[name] for name in LAYERS if name in members) if any(n in members for n in LAYERS) else None
+    if model_type == "gpt_neo":
+        members["attention_types"] = [[["global", "local"], layers // 2]]
+        members["num_layers"] = layers // 2 * 2
+    if model_type == "nemotron_h":
+        members["layers_block_type"] = [rng.choice(("linear_attention", "full_attention", "mlp", "moe")) for _ in range(rng.randint(2, 7))]
+    if model_type in ENCODERS:
+        members.pop("tie_word_embeddings", None)
+    if model_type == "nemotron_h":
+        members.pop("attention_bias", None)
+    if model_type == "mpt":
+        members.pop("expansion_ratio", None)
+    if model_type == "minimax_m3_vl_text":
+        members["layer_types"] = [rng.choice(("full_attention", "minimax_m3_sparse")) for _ in range(layers)]
+        members["mlp_layer_types"] = [rng.choice(("dense", "sparse")) for _ in range(layers)]
+    if model_type == "deepseek_v4":
+        members["n_shared_experts"] = 1
+        members["layer_types"] = [rng.choice(("sliding_attention", "compressed_sparse_attention", "heavily_compressed_attention")) for _ in range(layers)]
+    if model_type == "mimo_v2_flash":
+        members["num_key_value_heads"] = 1
+    if model_type == "gemma4_text":
+        members["num_hidden_layers"] = 6 * rng.randint(1, 3)
+    if model_type == "opt":
+        members["word_embed_proj_dim"] = members["hidden_size"]
