@@ -242,7 +242,8 @@ static void finish(emp_stack *s, emp_port x)
         if (!is_training) fetch(s, x);
         return;
     }
-    if (s->t->step->phase == EMP_PHASE_PREFILL && !s->m->is_encoder)
+    if (s->t->step->phase == EMP_PHASE_PREFILL && !s->m->is_encoder &&
+        s->m->head_rows == 0)
         x = one_of_each(s, "last_tokens", x);
     emp_port logits = make_logits(s, x);
     if (is_training)

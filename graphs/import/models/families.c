@@ -263,6 +263,8 @@ static void qwen2_moe(emp_fields *f, emp_transformer_model *m)
 static void qwen3_moe(emp_fields *f, emp_transformer_model *m)
 {
     qwen3(f, m);
+    if (emp_fields_flag(f, "use_sliding_window", false))
+        emp_model_windows(f, m, emp_model_in_all, 0);
     emp_model_experts(f, m, 0, emp_fields_integer(f, "decoder_sparse_step", 1), 0);
 }
 

@@ -5,6 +5,7 @@ Each member of a class's default config that sizes a part or says whether there 
 each follow from the class. Members that change neither parameters, products nor caches stay as they are.
 """
 
+import torch
 import transformers
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
@@ -37,7 +38,7 @@ CHOICES = {
     "linear_num_heads": (2, 4), "linear_head_dim": (8, 16), "linear_conv_kernel_dim": (2, 4), "conv_kernel": (2, 4),
     "ssm_state_size": (8, 16), "mamba_num_heads": (4, 8), "mamba_head_dim": (8, 16), "n_groups": (1, 2), "chunk_size": (8, 16),
     "hc_mult": (2, 4), "o_groups": (1, 2), "o_lora_rank": (8, 16), "moe_latent_size": (None, 24), "type_vocab_size": (1, 2, 3),
-    "max_window_layers": (1, 2), "hidden_size_per_layer_input": (0, 16), "num_kv_shared_layers": (0, 1, 2), "expansion_ratio": (2, 4),
+    "max_window_layers": (1, 2), "num_kv_shared_layers": (0, 1, 2), "expansion_ratio": (2, 4),
     "num_ln_in_parallel_attn": (None, 1, 2), "num_sliding_attention_heads": (4, 8), "num_nextn_predict_layers": (0, 1),
     "global_head_dim": (16, 32), "num_global_key_value_heads": (1, 2), "max_position_embeddings": (128, 200), "n_positions": (128, 200),
     "max_seq_len": (128, 200), "_sliding_window_pattern": (2, 3, 6), "final_logit_softcapping": (None, 30.0),
@@ -47,29 +48,29 @@ REAL = {"kv_lora_rank": (256, 512), "q_lora_rank": (1024, 1536), "qk_nope_head_d
         "index_n_heads": (32, 64), "index_head_dim": (128,), "index_topk": (512, 2048), "linear_num_key_heads": (16,), "linear_num_value_heads": (32, 64),
         "linear_key_head_dim": (128,), "linear_value_head_dim": (128,), "linear_num_heads": (32,), "linear_head_dim": (128,), "ssm_state_size": (128, 256),
         "mamba_num_heads": (64, 128), "mamba_head_dim": (64, 80), "n_groups": (2, 8), "o_groups": (8, 16), "o_lora_rank": (1024,),
-        "max_position_embeddings": (2048, 32768), "n_positions": (1024, 2048), "max_seq_len": (2048, 8192), "hidden_size_per_layer_input": (0, 256),
-        "global_head_dim": (512,), "moe_latent_size": (None, 1024)}
+        "max_position_embeddings": (2048, 32768), "n_positions": (1024, 2048), "max_seq_len": (2048, 8192), "global_head_dim": (512,), "moe_latent_size": (None, 1024)}
 FLAGS = """attention_bias mlp_bias bias use_bias qkv_bias use_qkv_bias attention_out_bias mamba_proj_bias use_conv_bias enable_bias no_bias
 tie_word_embeddings use_qk_norm qk_layernorm use_sliding_window new_decoder_architecture parallel_attn multi_query alibi
 use_parallel_residual do_layer_norm_before attention_k_eq_v enable_moe_block use_double_wide_mlp add_swa_attention_sink_bias
 add_full_attention_sink_bias norm_topk_prob layer_norm_elementwise_affine _remove_final_layer_norm""".split()
 
 
-def pick_class(model_type, rng):
-    """The class of models that a config of the type is drawn for."""
-    auto = transformers.models.auto.modeling_auto
-    if model_type in ENCODERS:
-        names = [table.get(model_type) for table in (auto.MODEL_MAPPING_NAMES, auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES)]
-        return getattr(transformers, rng.choice([name for name in names if name]))
-    return TEXT_CLASSES.get(model_type) or getattr(transformers, auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES[model_type])
-
-
 ENCODERS = ("bert", "roberta", "xlm-roberta", "camembert")
-TEXT_CLASSES = {}
+# Types of the part that reads text, by the multimodal model that has it.
+WITHIN = {"qwen2_vl_text": "qwen2_vl", "qwen2_5_vl_text": "qwen2_5_vl", "qwen3_vl_text": "qwen3_vl", "qwen3_vl_moe_text": "qwen3_vl_moe", "step3p5": "step3p7"}
+AUTO = transformers.models.auto.modeling_auto
 
 
-def default_members(config_class):
-    return config_class().to_dict()
+def pick_class(model_type, rng):
+    """The class of models that a config of the type is drawn for: with a vocabulary's head, without one, or for classes."""
+    tables = [AUTO.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, AUTO.MODEL_MAPPING_NAMES, AUTO.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES,
+              AUTO.MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING_NAMES, AUTO.MODEL_FOR_QUESTION_ANSWERING_MAPPING_NAMES]
+    if model_type in ENCODERS:
+        tables += [AUTO.MODEL_FOR_MASKED_LM_MAPPING_NAMES, AUTO.MODEL_FOR_PRETRAINING_MAPPING_NAMES, AUTO.MODEL_FOR_MULTIPLE_CHOICE_MAPPING_NAMES]
+    elif rng.random() < 0.7:
+        tables = tables[:1]
+    names = [table[model_type] for table in tables if model_type in table]
+    return getattr(transformers, rng.choice([name for name in names if isinstance(name, str)]))
 
 
 class Draw:
@@ -124,12 +125,37 @@ class Draw:
         return self.out
 
 
-def draw_config(model_type, rng, real):
-    """A config of the type, or None where the class refuses what has been drawn."""
-    config_class = CONFIG_MAPPING[model_type]
-    members = Draw(default_members(config_class), rng, real).all()
+def draw(model_type, rng, real):
+    """A class and its config, or None where the class refuses what has been drawn."""
+    whole = WITHIN.get(model_type)
+    config_class = type(CONFIG_MAPPING[whole]().get_text_config()) if whole else CONFIG_MAPPING[model_type]
+    members = Draw(config_class().to_dict(), rng, real).all()
     fit(model_type, members, rng)
-    return config_class(pad_token_id=0, **members)
+    try:
+        config = config_class(pad_token_id=0, **members)
+        model_class = getattr(transformers, AUTO.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES[whole]) if whole else pick_class(model_type, rng)
+        if whole:
+            config = CONFIG_MAPPING[whole](text_config=config, tie_word_embeddings=config.tie_word_embeddings)
+    except ValueError:
+        return None
+    return model_class, config
+
+
+def default_models():
+    """Each language model with its default config, where transformers can make it."""
+    for table in (AUTO.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, AUTO.MODEL_FOR_MASKED_LM_MAPPING_NAMES, AUTO.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES,
+                  AUTO.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES):
+        for kind, name in table.items():
+            try:
+                model_class = getattr(transformers, name if isinstance(name, str) else name[0])
+                config = CONFIG_MAPPING[kind]()
+                if model_class.config_class and not isinstance(config, model_class.config_class):
+                    config = config.get_text_config()
+                with torch.device("meta"):
+                    model_class._from_config(config)
+            except Exception:  # noqa: BLE001  sizes that the default leaves open, packages that are not there
+                continue
+            yield kind, model_class, config
 
 
 def fit(model_type, members, rng):
@@ -139,11 +165,18 @@ def fit(model_type, members, rng):
         members["attention_types"] = [[["global", "local"], layers // 2]]
         members["num_layers"] = layers // 2 * 2
     if model_type == "nemotron_h":
-        members["layers_block_type"] = [rng.choice(("linear_attention", "full_attention", "mlp", "moe")) for _ in range(rng.randint(2, 7))]
+        members["layers_block_type"] = ["full_attention"] + [rng.choice(("linear_attention", "full_attention", "mlp", "moe")) for _ in range(rng.randint(2, 7))]
     if model_type in ENCODERS:
         members.pop("tie_word_embeddings", None)
     if model_type == "nemotron_h":
         members.pop("attention_bias", None)
+    if model_type in ("deepseek_v2", "deepseek_v3", "deepseek_v32", "glm_moe_dsa"):
+        members.pop("head_dim", None)
+    if model_type == "gptj":
+        members["rotary_dim"] = members["n_embd"] // members["n_head"]
+    if model_type in ("qwen3_5_text", "qwen3_5_moe_text", "kimi_linear"):
+        kinds = [rng.choice(("full_attention", "linear_attention")) for _ in range(layers)]
+        members["layer_types"] = ["full_attention", *kinds[1:]]
     if model_type == "mpt":
         members.pop("expansion_ratio", None)
     if model_type == "minimax_m3_vl_text":
@@ -155,6 +188,7 @@ def fit(model_type, members, rng):
     if model_type == "mimo_v2_flash":
         members["num_key_value_heads"] = 1
     if model_type == "gemma4_text":
-        members["num_hidden_layers"] = 6 * rng.randint(1, 3)
+        members["num_hidden_layers"] = 6 * rng.randint(2, 3)
+        members["hidden_size_per_layer_input"] = 16  # without it, the class cannot give the last logits alone
     if model_type == "opt":
         members["word_embed_proj_dim"] = members["hidden_size"]

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What transformers makes of a config: parameters on the device `meta`, and products, attention and caches of a prompt that
+a small model reads on the CPU."""
+
+import inspect
+
+import torch
+from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils.flop_counter import FlopCounterMode
+from transformers import AttentionInterface, AttentionMaskInterface, DynamicCache
+from transformers.masking_utils import eager_mask
+
+# FLOPs of attention in the prompt that is being read, by the pairs of a query and a key that masks leave.
+seen = {"attention": 0.0}
+
+
+def attend(module, query, key, value, attention_mask, **_):
+    """Attention, whose products FlopCounterMode does not see: it would count the pairs that a mask drops."""
+    batch, heads, queries, _ = query.shape
+    keys = key.shape[-2]
+    with _disable_current_modes():
+        if attention_mask is None:
+            allowed = torch.ones(batch, 1, queries, keys, dtype=torch.bool)
+        else:
+            mask = attention_mask[..., :keys]
+            allowed = mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
+        pairs = allowed.expand(batch, heads, queries, keys).sum().item()
+        seen["attention"] += 2.0 * pairs * (key.shape[-1] + value.shape[-1])
+        groups = heads // key.shape[1]
+        weights = torch.softmax(query @ key.repeat_interleave(groups, 1).mT, -1)
+        out = weights @ value.repeat_interleave(groups, 1)
+    return out.transpose(1, 2).contiguous(), None
+
+
+AttentionInterface.register("eager", attend)
+AttentionMaskInterface.register("eager", eager_mask)
+
+
+def build(model_class, config, device):
+    with torch.device(device):
+        model = model_class._from_config(config)
+    model.tie_weights()
+    return model.eval()
+
+
+# Parts of multimodal models that Emplace leaves out.
+TOWERS = ("visual", "vision", "projector", "audio", "connector", "multi_modal")
+
+
+def count_parameters(model):
+    """Parameters that read text, and the biases of routers, which are buffers: a file of weights has both."""
+    biases = sum(buffer.numel() for name, buffer in model.named_buffers() if "correction_bias" in name)
+    weights = {name: weight.numel() for name, weight in model.named_parameters()}
+    return sum(size for name, size in weights.items() if not any(tower in name for tower in TOWERS)), biases
+
+
+def tensors_of(value):
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return [tensor for part in value for tensor in tensors_of(part)]
+    return [value] if isinstance(value, torch.Tensor) and value.numel() > 1 else []
+
+
+def cache_bytes(cache, tokens):
+    """Bytes of keys, values and states. A window of W tokens keeps W - 1 of them here, since the next one comes with the next
+    token, and a convolution all of its taps, of which the oldest is not read again; Emplace keeps W and one tap less."""
+    total = 0
+    for layer in cache.layers:
+        for name, value in vars(layer).items():
+            for tensor in tensors_of(value):
+                size = tensor.numel() * tensor.element_size()
+                if name in ("keys", "values") and getattr(layer, "is_sliding", False) and tokens >= layer.sliding_window:
+                    size = size // (layer.sliding_window - 1) * layer.sliding_window
+                if name == "conv_states":
+                    size = size // tensor.shape[-1] * (tensor.shape[-1] - 1)
+                total += size
+    return total
+
+
+def read_prompt(model_class, config, batch, tokens):
+    """FLOPs of matrix products by kind, those of attention, and the bytes of the cache behind a prompt."""
+    config._attn_implementation = "eager"
+    for part in (config, config.get_text_config()):
+        part._experts_implementation = "eager"
+    torch.manual_seed(0)
+    model = build(model_class, config, "cpu")
+    options = {"input_ids": torch.randint(1, config.get_text_config().vocab_size, (batch, tokens))}
+    accepted = inspect.signature(model.forward).parameters
+    cache = DynamicCache(config=config.get_text_config()) if "logits_to_keep" in accepted else None
+    if cache is not None:
+        options |= {"cache" if "cache" in accepted else "past_key_values": cache, "use_cache": True, "logits_to_keep": 1}
+    seen["attention"] = 0.0
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        model(**options)
+    by_kind = {str(op): flops for op, flops in counter.get_flop_counts().get("Global", {}).items()}
+    return by_kind, seen["attention"], cache_bytes(cache, tokens) if cache is not None else None
