@@ -130,6 +130,8 @@ static emp_status check_mixer(const emp_transformer_model *m, int32_t i, emp_err
     switch (m->layer[i].mixer) {
     case EMP_MIXER_DELTA_RULE:
     case EMP_MIXER_STATE_SPACE: return check_scan(m, err);
+    case EMP_MIXER_CONVOLUTION:
+        return check_range(m->scan.taps, 1, 1 << 10, "the taps of a convolution", i, err);
     case EMP_MIXER_LINEAR:
     case EMP_MIXER_NONE: return EMP_OK;
     default: break;
@@ -201,7 +203,7 @@ bool emp_transformer_has_plain_keys(const emp_transformer_model *m)
     for (int32_t i = 0; i < m->layer_count; i++) {
         const emp_mixer mixer = m->layer[i].mixer;
         if (mixer == EMP_MIXER_COMPRESSED || mixer == EMP_MIXER_DELTA_RULE ||
-            mixer == EMP_MIXER_STATE_SPACE || m->layer[i].indexer != EMP_INDEXER_NONE)
+            mixer == EMP_MIXER_STATE_SPACE || mixer == EMP_MIXER_CONVOLUTION || m->layer[i].indexer != EMP_INDEXER_NONE)
             return false;
     }
     return !emp_transformer_is_latent(m);

@@ -94,6 +94,7 @@ typedef enum {
     EMP_MIXER_COMPRESSED,  /**< attention to keys of tokens and of windows: DeepSeek-V4 */
     EMP_MIXER_DELTA_RULE,  /**< Gated DeltaNet, Kimi Delta Attention */
     EMP_MIXER_STATE_SPACE, /**< Mamba-2 */
+    EMP_MIXER_CONVOLUTION, /**< a short convolution between two gates: LFM2 */
     EMP_MIXER_LINEAR,      /**< a matrix in place of attention: Nemotron-NAS */
     EMP_MIXER_NONE         /**< a layer that is a feed-forward part only */
 } emp_mixer;
@@ -117,6 +118,7 @@ typedef struct {
     bool    has_channel_decay;    /**< a decay for each channel of a key: Kimi */
     bool    has_float_state;      /**< the scan's state is float32 */
     bool    has_bias, has_taps_bias;
+    bool has_fused_products; /**< one for queries to gates, one for both factors: Qwen3-Next */
 } emp_transformer_scan;
 
 /** The choice of the keys that attention sees, by small heads. */

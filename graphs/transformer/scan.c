@@ -112,15 +112,25 @@ static emp_port project(emp_stack *s, const char *leaf, emp_port x, int64_t size
 
 /* ---- the gated delta rule ---- */
 
-/* Qwen3.5: one product and one convolution for queries, keys and values. */
-static void make_fused(emp_stack *s, emp_port x, emp_port out[3])
+/* Qwen3.5: one product and one convolution for queries, keys and values. Qwen3-Next has the gate in the same product. */
+static void make_fused(emp_stack *s, emp_port x, emp_port out[3], emp_port *gate)
 {
     const emp_transformer_scan *c = sizes_of(s);
     int64_t                     keys = (int64_t)c->key_heads * c->key_size;
     int64_t                     values = (int64_t)c->heads * c->value_size;
     emp_port                    parts[3];
 
-    x = convolve(s, ".conv1d", project(s, ".in_proj_qkv", x, 2 * keys + values));
+    if (c->has_fused_products) {
+        x = project(s, ".in_proj_qkvz", x, 2 * keys + 2 * values);
+        emp_tape_split(s->t, name_of(s, "/qkvz"), x,
+                       (int64_t[]){2 * keys + values, values}, 2, parts);
+        x = parts[0];
+        *gate = parts[1];
+    } else {
+        *gate = project(s, ".in_proj_z", x, values);
+        x = project(s, ".in_proj_qkv", x, 2 * keys + values);
+    }
+    x = convolve(s, ".conv1d", x);
     emp_tape_split(s->t, name_of(s, "/qkv"), x, (int64_t[]){keys, keys, values}, 3,
                    parts);
     out[0] = emp_stack_by_heads(s, name_of(s, "/q"), parts[0], c->key_heads, c->key_size);
@@ -144,6 +154,21 @@ static void make_apart(emp_stack *s, emp_port x, emp_port out[3])
     }
 }
 
+/* What the factor of an update and the decay of a state are made of. */
+static void make_factors(emp_stack *s, emp_port x, emp_port out[2])
+{
+    const emp_transformer_scan *c = sizes_of(s);
+
+    if (c->has_fused_products) {
+        x = project(s, ".in_proj_ba", x, 2 * (int64_t)c->heads);
+        emp_tape_split(s->t, name_of(s, "/ba"), x, (int64_t[]){c->heads, c->heads}, 2,
+                       out);
+        return;
+    }
+    out[0] = project(s, ".in_proj_b", x, c->heads);
+    out[1] = project(s, ".in_proj_a", x, c->heads);
+}
+
 /* A product by two matrices with \a rank columns between them, or by one of full rank. */
 static emp_port low_rank(emp_stack *s, const char *first, const char *second, emp_port x,
                          int64_t rank, int64_t size)
@@ -160,19 +185,17 @@ emp_port emp_stack_delta_rule(emp_stack *s, emp_port x)
     bool                        is_kimi = c->has_channel_decay;
     emp_port                    in[6], gate;
 
-    if (is_kimi)
-        make_apart(s, x, in);
-    else
-        make_fused(s, x, in);
-    in[3] = project(s, is_kimi ? ".b_proj" : ".in_proj_b", x, c->heads);
     if (is_kimi) {
+        make_apart(s, x, in);
+        in[3] = project(s, ".b_proj", x, c->heads);
         in[4] = decay(s, low_rank(s, ".f_a_proj", ".f_b_proj", x, c->value_size, keys));
         gate = c->gate_rank > 0
                    ? low_rank(s, ".g_a_proj", ".g_b_proj", x, c->gate_rank, values)
                    : project(s, ".g_proj", x, values);
     } else {
-        in[4] = decay(s, project(s, ".in_proj_a", x, c->heads));
-        gate = project(s, ".in_proj_z", x, values);
+        make_fused(s, x, in, &gate);
+        make_factors(s, x, in + 3);
+        in[4] = decay(s, in[4]);
     }
     emp_port y = scan(s, "DeltaRule", in, 5, emp_tape_unit(s->t));
     y = gated_norm(s, is_kimi ? ".o_norm" : ".norm", y, gate, c->value_size,
@@ -207,4 +230,23 @@ emp_port emp_stack_state_space(emp_stack *s, emp_port x)
     y = scan(s, "StateSpaceScan", in, 7, unit);
     y = gated_norm(s, ".norm", y, parts[0], values / c->key_heads, values);
     return emp_tape_linear(s->t, name_of(s, ".out_proj"), y, s->m->hidden, c->has_bias);
+}
+
+/* ---- short convolutions ---- */
+
+/* C convolve(B x): B, C and x are of one product (LFM2, 2025). */
+emp_port emp_stack_convolution(emp_stack *s, emp_port x)
+{
+    const int64_t hidden = s->m->hidden;
+    emp_port      parts[3];
+
+    x = project(s, ".in_proj", x, 3 * hidden);
+    emp_tape_split(s->t, name_of(s, "/in"), x, (int64_t[]){hidden, hidden, hidden}, 3,
+                   parts);
+    emp_port y = convolve(s, ".conv",
+                          emp_tape_mul(s->t, name_of(s, "/b_mul"), parts[0], parts[2]));
+    y = emp_tape_view(s->t, name_of(s, "/rows"), y,
+                      EMP_SHAPE(emp_stack_tokens(s), hidden));
+    y = emp_tape_mul(s->t, name_of(s, "/c_mul"), parts[1], y);
+    return emp_tape_linear(s->t, name_of(s, ".out_proj"), y, hidden, s->m->scan.has_bias);
 }

@@ -199,7 +199,7 @@ void emp_model_experts(emp_fields *f, emp_transformer_model *m, int32_t first,
         f, "num_local_experts|num_experts|n_routed_experts|moe_num_experts", -1);
     int32_t chosen = emp_fields_integer(f,
                                         "num_experts_per_tok|num_experts_per_token|top_k_"
-                                        "experts|experts_per_token|moe_top_k",
+                                        "experts|experts_per_token|moe_top_k|moe_k|moe_topk",
                                         -1);
     int32_t inner = emp_fields_integer(f, "moe_intermediate_size", m->layer[0].inner);
 

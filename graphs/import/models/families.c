@@ -282,6 +282,13 @@ static void olmoe(emp_fields *f, emp_transformer_model *m)
     emp_model_experts(f, m, 0, 1, 0);
 }
 
+/* OLMo 2 with experts. */
+static void flex_olmo(emp_fields *f, emp_transformer_model *m)
+{
+    olmoe(f, m);
+    m->places = EMP_NORMS_INSIDE;
+}
+
 static void minimax_m2(emp_fields *f, emp_transformer_model *m)
 {
     emp_model_llama_like(f, m);
@@ -401,6 +408,13 @@ static void gemma2(emp_fields *f, emp_transformer_model *m)
     emp_model_windows(f, m, emp_model_but_the_last, 2);
 }
 
+/* Differentially private Gemma has no norms behind its parts. */
+static void vaultgemma(emp_fields *f, emp_transformer_model *m)
+{
+    gemma2(f, m);
+    m->places = EMP_NORMS_BEFORE;
+}
+
 static void gemma3(emp_fields *f, emp_transformer_model *m)
 {
     gemma2(f, m);
@@ -490,7 +504,27 @@ static void glm4_moe(emp_fields *f, emp_transformer_model *m)
 /* ---- the table ---- */
 
 static const emp_model_family families[] = {
-    {"llama|mistral|ministral|ministral3|granite|exaone", false, llama},
+    {"llama|mistral|ministral|ministral3|granite|exaone|cwm|emu3_text_model|iquestcoder|internlm3",
+     false, llama},
+    {"hyperclovax", false, emp_model_hyperclovax},
+    {"ernie4_5", true, llama},
+    {"arcee", false, emp_model_arcee},
+    {"helium", false, emp_model_helium},
+    {"exaone4", false, emp_model_exaone4},
+    {"exaone_moe", false, emp_model_exaone_moe},
+    {"hunyuan_v1_dense", false, emp_model_hunyuan},
+    {"hunyuan_v1_moe", false, emp_model_hunyuan_moe},
+    {"phimoe", false, emp_model_phimoe},
+    {"granitemoe|granitemoeshared", false, emp_model_granitemoe},
+    {"dots1", false, emp_model_dots1},
+    {"afmoe", false, emp_model_afmoe},
+    {"ernie4_5_moe", true, emp_model_ernie_moe},
+    {"bamba", false, emp_model_bamba},
+    {"granitemoehybrid", false, emp_model_granite_hybrid},
+    {"mamba2", false, emp_model_mamba2},
+    {"lfm2", true, emp_model_lfm2},
+    {"lfm2_moe", true, emp_model_lfm2_moe},
+    {"qwen3_next", false, emp_model_qwen3_next},
     {"qwen2|mimo|qwen2_vl|qwen2_vl_text|qwen2_5_vl|qwen2_5_vl_text", false, qwen2},
     {"qwen3|qwen3_vl_text", false, qwen3},
     {"qwen", false, qwen},
@@ -498,24 +532,26 @@ static const emp_model_family families[] = {
     {"internlm|internlm2|baichuan", false, internlm},
     {"seed_oss", false, seed_oss},
     {"deepseek", false, deepseek_moe},
-    {"qwen3_moe|qwen3_vl_moe_text", false, qwen3_moe},
+    {"qwen3_moe|qwen3_vl_moe_text|mellum", false, qwen3_moe},
     {"qwen3_5|qwen3_5_text", false, emp_model_qwen3_5},
     {"qwen3_5_moe|qwen3_5_moe_text", false, emp_model_qwen3_5_moe},
     {"mixtral", false, mixtral},
     {"olmo", false, olmo},
     {"olmo2|olmo3", false, olmo2},
     {"olmoe", false, olmoe},
+    {"flex_olmo", false, flex_olmo},
     {"phi", false, model_phi},
     {"phi3", false, phi3},
     {"gpt_oss", false, gpt_oss},
     {"llama4_text", false, llama4},
     {"gemma", true, gemma},
     {"gemma2", true, gemma2},
+    {"vaultgemma", true, vaultgemma},
     {"gemma3_text", true, gemma3},
     {"gemma4_text", true, gemma4},
-    {"deepseek_v2|deepseek_v3|kimi_k2", false, emp_model_deepseek},
+    {"deepseek_v2|deepseek_v3|kimi_k2|glm4_moe_lite|youtu|sarvam_mla|minicpm3", false, emp_model_deepseek},
     {"glm|glm4", false, glm4},
-    {"glm4_moe", false, glm4_moe},
+    {"glm4_moe|solar_open|sarvam_moe", false, glm4_moe},
     {"deepseek_v32|glm_moe_dsa", false, emp_model_deepseek_sparse},
     {"deepseek_v4|deepseek_ref", false, emp_model_deepseek_v4},
     {"kimi_linear", false, emp_model_kimi_linear},
@@ -526,7 +562,7 @@ static const emp_model_family families[] = {
     {"smollm3", true, smollm3},
     {"gpt2|gpt_bigcode", true, model_gpt2},
     {"gpt_neo", true, model_gpt_neo},
-    {"gptj", false, model_gptj},
+    {"gptj|codegen", false, model_gptj},
     {"gpt_neox", false, model_gpt_neox},
     {"opt", true, model_opt},
     {"bloom", true, model_bloom},
@@ -535,7 +571,7 @@ static const emp_model_family families[] = {
     {"stablelm", false, model_stablelm},
     {"starcoder2", true, model_starcoder2},
     {"cohere|cohere2", true, model_cohere},
-    {"nemotron", false, model_nemotron},
+    {"nemotron|jais2", false, model_nemotron},
     {"nemotron_h", false, emp_model_nemotron_h},
     {"nemotron-nas", false, emp_model_nemotron_nas},
     {"bert|roberta|xlm-roberta|camembert", true, model_bert},

@@ -48,7 +48,7 @@ const emp_model_family *emp_model_family_find(const char *type);
 /** Integers that configs of the type may leave out, " head_dim=256 n_groups=8 ", or NULL. */
 const char *emp_model_family_defaults(const char *type);
 
-enum { EMP_MODEL_TYPES_BYTES = 800 };
+enum { EMP_MODEL_TYPES_BYTES = 1200 };
 /** The first type of each family: "llama, qwen2, ..."; returns \a list. */
 const char *emp_model_family_list(char list[EMP_MODEL_TYPES_BYTES]);
 
@@ -95,6 +95,7 @@ void emp_model_deepseek(emp_fields *f, emp_transformer_model *m);
 
 void emp_model_qwen3_5(emp_fields *f, emp_transformer_model *m);
 void emp_model_qwen3_5_moe(emp_fields *f, emp_transformer_model *m);
+void emp_model_qwen3_next(emp_fields *f, emp_transformer_model *m);
 void emp_model_nemotron_h(emp_fields *f, emp_transformer_model *m);
 void emp_model_kimi_linear(emp_fields *f, emp_transformer_model *m);
 void emp_model_nemotron_nas(emp_fields *f, emp_transformer_model *m);
@@ -107,7 +108,28 @@ void emp_model_minimax_m3(emp_fields *f, emp_transformer_model *m);
 void emp_model_mimo_v2(emp_fields *f, emp_transformer_model *m);
 void emp_model_step3p5(emp_fields *f, emp_transformer_model *m);
 
-/* Types with layer norms. */
+/* Relatives of other types (families_related.c). */
+
+void emp_model_arcee(emp_fields *f, emp_transformer_model *m);
+void emp_model_hyperclovax(emp_fields *f, emp_transformer_model *m);
+void emp_model_helium(emp_fields *f, emp_transformer_model *m);
+void emp_model_exaone4(emp_fields *f, emp_transformer_model *m);
+void emp_model_exaone_moe(emp_fields *f, emp_transformer_model *m);
+void emp_model_hunyuan(emp_fields *f, emp_transformer_model *m);
+void emp_model_hunyuan_moe(emp_fields *f, emp_transformer_model *m);
+void emp_model_phimoe(emp_fields *f, emp_transformer_model *m);
+void emp_model_granitemoe(emp_fields *f, emp_transformer_model *m);
+void emp_model_dots1(emp_fields *f, emp_transformer_model *m);
+void emp_model_afmoe(emp_fields *f, emp_transformer_model *m);
+void emp_model_ernie_moe(emp_fields *f, emp_transformer_model *m);
+
+/* Types with Mamba-2 or short convolutions (families_mamba.c). */
+
+void emp_model_bamba(emp_fields *f, emp_transformer_model *m);
+void emp_model_granite_hybrid(emp_fields *f, emp_transformer_model *m);
+void emp_model_mamba2(emp_fields *f, emp_transformer_model *m);
+void emp_model_lfm2(emp_fields *f, emp_transformer_model *m);
+void emp_model_lfm2_moe(emp_fields *f, emp_transformer_model *m);
 
 /* Hugging Face's config.json: what a model consists of. docs/models.md has the model types that
  * are known. For a model that sees or hears, the part that reads text is taken ("text_config").

@@ -40,7 +40,8 @@ void emp_model_deepseek(emp_fields *f, emp_transformer_model *m)
 
     emp_model_llama_like(f, m);
     m->has_output_bias = emp_fields_flag(f, "attention_bias", false);
-    if (strcmp(f->family, "deepseek_v2") != 0) m->has_mlp_bias = false;
+    if (strcmp(f->family, "deepseek_v2") != 0 && strcmp(f->family, "minicpm3") != 0)
+        m->has_mlp_bias = false;
     m->query_rank = emp_fields_integer(f, "q_lora_rank", 0);
     m->key_rank = emp_fields_integer(f, "kv_lora_rank", -1);
     m->rotary_size = emp_fields_integer(f, "qk_rope_head_dim", -1);
@@ -327,6 +328,18 @@ void emp_model_qwen3_5_moe(emp_fields *f, emp_transformer_model *m)
     m->names.shared = "mlp.shared_expert.*_proj";
     m->names.shared_gate = "mlp.shared_expert_gate";
     emp_model_experts(f, m, 0, 1,
+                      emp_fields_integer(f, "shared_expert_intermediate_size", -1));
+}
+
+/* Qwen3-Next has one product for queries, keys, values and gates, and one for the two factors of the state. */
+void emp_model_qwen3_next(emp_fields *f, emp_transformer_model *m)
+{
+    emp_model_qwen3_5(f, m);
+    m->scan.has_fused_products = true;
+    m->has_shared_gate = true;
+    m->names.shared = "mlp.shared_expert.*_proj";
+    m->names.shared_gate = "mlp.shared_expert_gate";
+    emp_model_experts(f, m, 0, emp_fields_integer(f, "decoder_sparse_step", 1),
                       emp_fields_integer(f, "shared_expert_intermediate_size", -1));
 }
 

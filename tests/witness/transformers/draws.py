@@ -15,7 +15,10 @@ qwen2_moe seed_oss qwen3_moe qwen3_5_text qwen3_5_moe_text mixtral olmo olmo2 ol
 gpt_oss llama4_text gemma gemma2 gemma3_text gemma4_text deepseek_v2 deepseek_v3 glm glm4 glm4_moe deepseek_v32
 glm_moe_dsa deepseek_v4 kimi_linear minimax_m2 minimax_m3_vl_text mimo_v2_flash smollm3 gpt2 gpt_bigcode gpt_neo gptj
 gpt_neox opt bloom falcon mpt stablelm starcoder2 cohere cohere2 nemotron nemotron_h bert roberta xlm-roberta
-camembert""".split()
+camembert qwen2_vl_text qwen2_5_vl_text qwen3_vl_text qwen3_vl_moe_text step3p5 cwm hyperclovax ernie4_5 arcee helium exaone4
+exaone_moe hunyuan_v1_dense hunyuan_v1_moe phimoe granitemoe granitemoeshared dots1 afmoe ernie4_5_moe bamba
+granitemoehybrid mamba2 lfm2 lfm2_moe qwen3_next vaultgemma glm4_moe_lite solar_open
+youtu sarvam_mla sarvam_moe minicpm3 flex_olmo codegen jais2 mellum iquestcoder internlm3 biogpt""".split()
 
 HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
 KEY_HEADS = ("num_key_value_heads", "num_kv_heads")
@@ -24,8 +27,8 @@ LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 INNER = ("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "intermediate_size_mlp", "dense_intermediate_size")
 EXPERT_INNER = ("moe_intermediate_size", "shared_expert_intermediate_size", "share_expert_dim", "shared_intermediate_size",
                 "moe_shared_expert_intermediate_size")
-EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
-CHOSEN = ("num_experts_per_tok", "num_experts_per_token", "top_k_experts")
+EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
+CHOSEN = ("num_experts_per_tok", "num_experts_per_token", "top_k_experts", "moe_k", "moe_topk")
 VOCABULARY = ("vocab_size", "vocab_size_per_layer_input")
 WINDOWS = ("sliding_window", "window_size", "attention_chunk_size")
 # Other members and the numbers that they may be.
@@ -38,9 +41,12 @@ CHOICES = {
     "linear_num_heads": (2, 4), "linear_head_dim": (8, 16), "linear_conv_kernel_dim": (2, 4), "conv_kernel": (2, 4),
     "ssm_state_size": (8, 16), "mamba_num_heads": (4, 8), "mamba_head_dim": (8, 16), "n_groups": (1, 2), "chunk_size": (8, 16),
     "hc_mult": (2, 4), "o_groups": (1, 2), "o_lora_rank": (8, 16), "moe_latent_size": (None, 24), "type_vocab_size": (1, 2, 3),
-    "max_window_layers": (1, 2), "num_kv_shared_layers": (0, 1, 2), "expansion_ratio": (2, 4),
+    "max_window_layers": (1, 2), "hidden_size_per_layer_input": (0, 16), "num_kv_shared_layers": (0, 1, 2), "expansion_ratio": (2, 4),
     "num_ln_in_parallel_attn": (None, 1, 2), "num_sliding_attention_heads": (4, 8), "num_nextn_predict_layers": (0, 1),
-    "global_head_dim": (16, 32), "num_global_key_value_heads": (1, 2), "max_position_embeddings": (128, 200), "n_positions": (128, 200),
+    "mamba_n_heads": (4, 8), "mamba_d_state": (8, 16), "mamba_n_groups": (1, 2), "mamba_d_conv": (2, 4), "mamba_chunk_size": (8, 16), "mamba_expand": (1, 2),
+    "conv_L_cache": (2, 3, 4), "num_dense_layers": (0, 1, 2), "moe_num_shared_experts": (0, 1, 2), "moe_layer_start_index": (0, 1, 2),
+    "moe_layer_interval": (1, 2), "state_size": (8, 16), "block_multiple_of": (8, 16), "block_ffn_dim_multiplier": (1.0, 1.3),
+    "sliding_window_pattern": (2, 3), "global_attn_every_n_layers": (2, 3), "global_head_dim": (16, 32), "num_global_key_value_heads": (1, 2), "max_position_embeddings": (128, 200), "n_positions": (128, 200),
     "max_seq_len": (128, 200), "_sliding_window_pattern": (2, 3, 6), "final_logit_softcapping": (None, 30.0),
 }
 # Numbers of real models, in place of the small ones.
@@ -52,7 +58,7 @@ REAL = {"kv_lora_rank": (256, 512), "q_lora_rank": (1024, 1536), "qk_nope_head_d
 FLAGS = """attention_bias mlp_bias bias use_bias qkv_bias use_qkv_bias attention_out_bias mamba_proj_bias use_conv_bias enable_bias no_bias
 tie_word_embeddings use_qk_norm qk_layernorm use_sliding_window new_decoder_architecture parallel_attn multi_query alibi
 use_parallel_residual do_layer_norm_before attention_k_eq_v enable_moe_block use_double_wide_mlp add_swa_attention_sink_bias
-add_full_attention_sink_bias norm_topk_prob layer_norm_elementwise_affine _remove_final_layer_norm""".split()
+add_full_attention_sink_bias norm_topk_prob lm_head_bias mamba_conv_bias conv_bias use_expert_bias block_auto_adjust_ff_dim use_post_norm layer_norm_elementwise_affine _remove_final_layer_norm""".split()
 
 
 ENCODERS = ("bert", "roberta", "xlm-roberta", "camembert")
@@ -71,6 +77,16 @@ def pick_class(model_type, rng):
         tables = tables[:1]
     names = [table[model_type] for table in tables if model_type in table]
     return getattr(transformers, rng.choice([name for name in names if isinstance(name, str)]))
+
+
+def default_members(config_class):
+    """Members of the class's default config. Some cannot be made without members that the class leaves open."""
+    for members in ({}, {"num_experts_per_tok": 2}, {"num_key_value_heads": 8, "layer_types": ["full_attention"], "num_hidden_layers": 1}):
+        try:
+            return config_class(**members).to_dict()
+        except (TypeError, ValueError):
+            continue
+    raise ValueError(config_class.__name__)
 
 
 class Draw:
@@ -129,14 +145,14 @@ def draw(model_type, rng, real):
     """A class and its config, or None where the class refuses what has been drawn."""
     whole = WITHIN.get(model_type)
     config_class = type(CONFIG_MAPPING[whole]().get_text_config()) if whole else CONFIG_MAPPING[model_type]
-    members = Draw(config_class().to_dict(), rng, real).all()
+    members = Draw(default_members(config_class), rng, real).all()
     fit(model_type, members, rng)
     try:
         config = config_class(pad_token_id=0, **members)
         model_class = getattr(transformers, AUTO.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES[whole]) if whole else pick_class(model_type, rng)
         if whole:
             config = CONFIG_MAPPING[whole](text_config=config, tie_word_embeddings=config.tie_word_embeddings)
-    except ValueError:
+    except Exception:  # noqa: BLE001  members that do not fit each other
         return None
     return model_class, config
 
@@ -177,6 +193,29 @@ def fit(model_type, members, rng):
     if model_type in ("qwen3_5_text", "qwen3_5_moe_text", "kimi_linear"):
         kinds = [rng.choice(("full_attention", "linear_attention")) for _ in range(layers)]
         members["layer_types"] = ["full_attention", *kinds[1:]]
+    if "mamba_n_heads" in members:
+        members["mamba_n_heads"] = 4
+        members["mamba_d_head"] = members["hidden_size"] * members["mamba_expand"] // 4
+        members["layer_types"] = ["full_attention"] + [rng.choice(("full_attention", "linear_attention")) for _ in range(layers - 1)]
+    if model_type == "bamba":
+        members["attn_layer_indices"] = [i for i, kind in enumerate(members.pop("layer_types")) if kind == "full_attention"]
+    if model_type == "mamba2":
+        members["head_dim"] = members["hidden_size"] * 2 // members["num_heads"]
+    if model_type in ("lfm2", "lfm2_moe"):
+        members["layer_types"] = ["full_attention"] + [rng.choice(("full_attention", "conv")) for _ in range(layers - 1)]
+    if model_type == "qwen3_next":
+        members["layer_types"] = ["full_attention"] + [rng.choice(("full_attention", "linear_attention")) for _ in range(layers - 1)]
+    if model_type == "granitemoehybrid":
+        members["num_local_experts"] *= rng.randint(0, 1)
+        members["position_embedding_type"] = rng.choice((None, "rope"))
+    if model_type == "helium":
+        members["head_dim"] = members["hidden_size"] // members["num_attention_heads"]
+    if model_type == "phimoe":
+        members["num_experts_per_tok"] = 2  # whatever the config says
+    if model_type == "codegen":
+        members["rotary_dim"] = members["n_embd"] // members["n_head"]
+    if model_type in ("youtu", "sarvam_mla", "minicpm3", "glm4_moe_lite"):
+        members.pop("head_dim", None)
     if model_type == "mpt":
         members.pop("expansion_ratio", None)
     if model_type == "minimax_m3_vl_text":
@@ -189,6 +228,5 @@ def fit(model_type, members, rng):
         members["num_key_value_heads"] = 1
     if model_type == "gemma4_text":
         members["num_hidden_layers"] = 6 * rng.randint(2, 3)
-        members["hidden_size_per_layer_input"] = 16  # without it, the class cannot give the last logits alone
     if model_type == "opt":
         members["word_embed_proj_dim"] = members["hidden_size"]

@@ -49,7 +49,7 @@ TOWERS = ("visual", "vision", "projector", "audio", "connector", "multi_modal")
 
 def count_parameters(model):
     """Parameters that read text, and the biases of routers, which are buffers: a file of weights has both."""
-    biases = sum(buffer.numel() for name, buffer in model.named_buffers() if "correction_bias" in name)
+    biases = sum(buffer.numel() for name, buffer in model.named_buffers() if name.endswith(("correction_bias", "expert_bias")))
     weights = {name: weight.numel() for name, weight in model.named_parameters()}
     return sum(size for name, size in weights.items() if not any(tower in name for tower in TOWERS)), biases
 
@@ -89,7 +89,9 @@ def read_prompt(model_class, config, batch, tokens):
     accepted = inspect.signature(model.forward).parameters
     cache = DynamicCache(config=config.get_text_config()) if "logits_to_keep" in accepted else None
     if cache is not None:
-        options |= {"cache" if "cache" in accepted else "past_key_values": cache, "use_cache": True, "logits_to_keep": 1}
+        name = next(name for name in ("cache", "past_key_values", "cache_params") if name in accepted)
+        # Gemma 4 takes the last token alone through layers that read the keys of others
+        options |= {name: cache, "use_cache": True, "logits_to_keep": 0 if "Gemma4" in model_class.__name__ else 1}
     seen["attention"] = 0.0
     with torch.no_grad(), FlopCounterMode(display=False) as counter:
         model(**options)
