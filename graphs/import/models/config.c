@@ -383,7 +383,6 @@ emp_status emp_config_read(emp_transformer_model *m, emp_dtype *dtype,
     emp_fields      f = {.object = emp_json_is(text, EMP_JSON_OBJECT) ? text : root,
                          .family = "transformer",
                          .err = err};
-    char            known[EMP_MODEL_TYPES_BYTES];
 
     *m = (emp_transformer_model){0};
     *dtype = EMP_DTYPE_NONE;
@@ -395,10 +394,10 @@ emp_status emp_config_read(emp_transformer_model *m, emp_dtype *dtype,
                          "a Hugging Face model");
     const emp_model_family *family = emp_model_family_find(type);
     if (family == NULL)
-        return EMP_ERROR(
-            EMP_EUNSUPPORTED,
-            "the model type \"%.40s\" is not known; there are %s and their kin", type,
-            emp_model_family_list(known));
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "the model type \"%.40s\" is not known; docs/models.md lists those "
+                         "that are, and forms of other models: .pt2, ONNX, GGUF",
+                         type);
     f.family = type;
     f.defaults = emp_model_family_defaults(type);
     int32_t layers = read_layer_count(&f);

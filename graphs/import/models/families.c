@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/text/options.h"
-#include "base/text/text.h"
 
 /* The model types with layer norms: GPT and its kin, and encoders. Sources as in families.c. */
 
@@ -349,7 +348,7 @@ static void glm4(emp_fields *f, emp_transformer_model *m)
     emp_model_llama_like(f, m);
     m->has_output_bias = false;
     m->has_fused_gate = true;
-    if (strcmp(f->family, "glm4") != 0) return;
+    if (strcmp(f->family, "glm") == 0) return;
     m->places = EMP_NORMS_SANDWICH;
     m->names.post_1 = "post_self_attn_layernorm";
     m->names.post_2 = "post_mlp_layernorm";
@@ -507,7 +506,7 @@ static const emp_model_family families[] = {
     {"llama|mistral|ministral|ministral3|granite|exaone|cwm|emu3_text_model|iquestcoder|internlm3",
      false, llama},
     {"hyperclovax", false, emp_model_hyperclovax},
-    {"ernie4_5", true, llama},
+    {"ernie4_5|paddleocr_vl_text", true, llama},
     {"arcee", false, emp_model_arcee},
     {"helium", false, emp_model_helium},
     {"exaone4", false, emp_model_exaone4},
@@ -525,14 +524,15 @@ static const emp_model_family families[] = {
     {"lfm2", true, emp_model_lfm2},
     {"lfm2_moe", true, emp_model_lfm2_moe},
     {"qwen3_next", false, emp_model_qwen3_next},
-    {"qwen2|mimo|qwen2_vl|qwen2_vl_text|qwen2_5_vl|qwen2_5_vl_text", false, qwen2},
+    {"qwen2|mimo|qwen2_vl|qwen2_vl_text|qwen2_5_vl|qwen2_5_vl_text|qwen2_5_omni_text",
+     false, qwen2},
     {"qwen3|qwen3_vl_text", false, qwen3},
     {"qwen", false, qwen},
     {"qwen2_moe", false, qwen2_moe},
     {"internlm|internlm2|baichuan", false, internlm},
     {"seed_oss", false, seed_oss},
     {"deepseek", false, deepseek_moe},
-    {"qwen3_moe|qwen3_vl_moe_text|mellum", false, qwen3_moe},
+    {"qwen3_moe|qwen3_vl_moe_text|qwen3_omni_moe_text|mellum", false, qwen3_moe},
     {"qwen3_5|qwen3_5_text", false, emp_model_qwen3_5},
     {"qwen3_5_moe|qwen3_5_moe_text", false, emp_model_qwen3_5_moe},
     {"mixtral", false, mixtral},
@@ -550,8 +550,8 @@ static const emp_model_family families[] = {
     {"gemma3_text", true, gemma3},
     {"gemma4_text", true, gemma4},
     {"deepseek_v2|deepseek_v3|kimi_k2|glm4_moe_lite|youtu|sarvam_mla|minicpm3", false, emp_model_deepseek},
-    {"glm|glm4", false, glm4},
-    {"glm4_moe|solar_open|sarvam_moe", false, glm4_moe},
+    {"glm|glm4|glm4v_text", false, glm4},
+    {"glm4_moe|glm4v_moe_text|solar_open|sarvam_moe", false, glm4_moe},
     {"deepseek_v32|glm_moe_dsa", false, emp_model_deepseek_sparse},
     {"deepseek_v4|deepseek_ref", false, emp_model_deepseek_v4},
     {"kimi_linear", false, emp_model_kimi_linear},
@@ -585,16 +585,6 @@ const emp_model_family *emp_model_family_find(const char *type)
         if (emp_words_find(families[i].types, type, strlen(type)) >= 0)
             return &families[i];
     return NULL;
-}
-
-const char *emp_model_family_list(char list[EMP_MODEL_TYPES_BYTES])
-{
-    emp_text text = {list, EMP_MODEL_TYPES_BYTES, 0};
-
-    for (int32_t i = 0; i < FAMILY_COUNT; i++)
-        emp_text_add(&text, "%s%.*s", i == 0 ? "" : ", ",
-                     (int)strcspn(families[i].types, "|"), families[i].types);
-    return list;
 }
 
 const char *emp_model_family_defaults(const char *type)

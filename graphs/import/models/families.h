@@ -48,10 +48,6 @@ const emp_model_family *emp_model_family_find(const char *type);
 /** Integers that configs of the type may leave out, " head_dim=256 n_groups=8 ", or NULL. */
 const char *emp_model_family_defaults(const char *type);
 
-enum { EMP_MODEL_TYPES_BYTES = 1200 };
-/** The first type of each family: "llama, qwen2, ..."; returns \a list. */
-const char *emp_model_family_list(char list[EMP_MODEL_TYPES_BYTES]);
-
 /* Helpers that families share (config.c). */
 
 /** a x b; INT32_MAX, which is too large for the model's check, where that is more. */

@@ -18,7 +18,8 @@ gpt_neox opt bloom falcon mpt stablelm starcoder2 cohere cohere2 nemotron nemotr
 camembert qwen2_vl_text qwen2_5_vl_text qwen3_vl_text qwen3_vl_moe_text step3p5 cwm hyperclovax ernie4_5 arcee helium exaone4
 exaone_moe hunyuan_v1_dense hunyuan_v1_moe phimoe granitemoe granitemoeshared dots1 afmoe ernie4_5_moe bamba
 granitemoehybrid mamba2 lfm2 lfm2_moe qwen3_next vaultgemma glm4_moe_lite solar_open
-youtu sarvam_mla sarvam_moe minicpm3 flex_olmo codegen jais2 mellum iquestcoder internlm3 biogpt""".split()
+youtu sarvam_mla sarvam_moe minicpm3 flex_olmo codegen jais2 mellum iquestcoder internlm3 qwen2_5_omni_text glm4v_moe_text
+paddleocr_vl_text""".split()
 
 HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
 KEY_HEADS = ("num_key_value_heads", "num_kv_heads")
@@ -63,7 +64,8 @@ add_full_attention_sink_bias norm_topk_prob lm_head_bias mamba_conv_bias conv_bi
 
 ENCODERS = ("bert", "roberta", "xlm-roberta", "camembert")
 # Types of the part that reads text, by the multimodal model that has it.
-WITHIN = {"qwen2_vl_text": "qwen2_vl", "qwen2_5_vl_text": "qwen2_5_vl", "qwen3_vl_text": "qwen3_vl", "qwen3_vl_moe_text": "qwen3_vl_moe", "step3p5": "step3p7"}
+WITHIN = {"qwen2_vl_text": "qwen2_vl", "qwen2_5_vl_text": "qwen2_5_vl", "qwen3_vl_text": "qwen3_vl", "qwen3_vl_moe_text": "qwen3_vl_moe", "step3p5": "step3p7",
+          "qwen2_5_omni_text": "qwen2_5_omni_thinker", "glm4v_moe_text": "glm4v_moe", "paddleocr_vl_text": "paddleocr_vl"}
 AUTO = transformers.models.auto.modeling_auto
 
 

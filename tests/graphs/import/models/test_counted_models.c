@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Do configs as transformers writes them give the parameters, products and caches that its models have? The rows of
+ * tests/data/counted_models.tsv are what `scripts/witness transformers --table` writes: parameters of its modules, FLOPs of
+ * the products of two prompts by FlopCounterMode, bytes of its DynamicCache behind them. */
+#include "base/text/options.h"
+#include "tests/graphs/graphs.h"
+#include "tests/graphs/import/models/configs.h"
+#include "tests/support/facts.h"
+#include "tests/test.h"
+
+TestSuite(counted_models, .init = scratch_create, .fini = graph_tear_down);
+
+enum { CLASS, PARAMETERS, TOKENS, PRODUCTS, CACHE, CONFIG, COLUMNS };
+
+static bool is_one_of(const emp_graph *g, emp_op_id op, const char *types)
+{
+    const char *type = emp_graph_op_type(g, op);
+
+    return emp_words_find(types, type, strlen(type)) >= 0;
+}
+
+static double sum_products(const emp_graph *g)
+{
+    double flops = 0;
+
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        if (is_one_of(g, op, "Linear|ExpertsMatMul|BatchMatMul|StreamWeights"))
+            flops += g->op[op].cost->flops;
+    return flops;
+}
+
+static int64_t sum_cached(const emp_graph *g)
+{
+    int64_t bytes = 0;
+
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        if (is_one_of(g, op, "KeyValueCache|RecurrentState"))
+            bytes += g->op[op].persistent_bytes;
+    return bytes;
+}
+
+static void expect_row(const fact_table *t)
+{
+    const char *config = t->cell[CONFIG];
+    emp_graph  *prompt = config_load_whole(
+        config,
+        scratch_print(",phase=prefill,batch=2,seq=%s,dtype=fp32", t->cell[TOKENS]));
+
+    cr_expect_eq(prompt->parameter_count, strtoll(t->cell[PARAMETERS], NULL, 10),
+                 "%lld parameters: %s", (long long)prompt->parameter_count, config);
+    cr_expect_eq(sum_products(prompt), strtod(t->cell[PRODUCTS], NULL), "%.0f FLOPs: %s",
+                 sum_products(prompt), config);
+    cr_expect_eq(prompt->unknown_op_count, 0);
+    emp_graph_destroy(prompt);
+    if (strcmp(t->cell[CACHE], "-") == 0) return;
+    emp_graph *token = config_load_whole(
+        config,
+        scratch_print(",phase=decode,batch=2,seq=%s,dtype=fp32", t->cell[TOKENS]));
+    cr_expect_eq(sum_cached(token), strtoll(t->cell[CACHE], NULL, 10),
+                 "%lld bytes of caches: %s", (long long)sum_cached(token), config);
+    emp_graph_destroy(token);
+}
+
+Test(counted_models, are_read_as_transformers_makes_them)
+{
+    int32_t    rows = 0;
+    fact_table t;
+
+    for (fact_table_open(&t, "counted_models.tsv"); fact_table_next(&t); rows++) {
+        cr_assert_eq(t.count, COLUMNS);
+        expect_row(&t);
+    }
+    cr_expect_geq(rows, 100);
+}
