@@ -206,6 +206,7 @@ static const char *unknown_part(const emp_transformer_model *m,
     if (l->is_feed_forward_linear) return "single matrices as feed-forward parts";
     if (m->layer_embedding > 0) return "embeddings of each layer";
     if (m->expert_size > 0) return "experts of another size than the hidden one";
+    if (!m->has_head || m->head_rows > 0) return "heads other than a vocabulary's";
     return has_gate ? "gates of attention" : NULL;
 }
 

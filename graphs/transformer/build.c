@@ -183,7 +183,8 @@ static emp_port make_logits(emp_stack *s, emp_port x)
             x = emp_tape_add(s->t, emp_tape_join_names(s->t, head, "/add_bias"), x, bias);
         }
     } else {
-        x = emp_tape_linear(s->t, head, x, m->head_rows > 0 ? m->head_rows : m->vocabulary,
+        x = emp_tape_linear(s->t, head, x,
+                            m->head_rows > 0 ? m->head_rows : m->vocabulary,
                             m->has_head_bias);
     }
     if (m->has_logit_cap)

@@ -203,7 +203,8 @@ bool emp_transformer_has_plain_keys(const emp_transformer_model *m)
     for (int32_t i = 0; i < m->layer_count; i++) {
         const emp_mixer mixer = m->layer[i].mixer;
         if (mixer == EMP_MIXER_COMPRESSED || mixer == EMP_MIXER_DELTA_RULE ||
-            mixer == EMP_MIXER_STATE_SPACE || mixer == EMP_MIXER_CONVOLUTION || m->layer[i].indexer != EMP_INDEXER_NONE)
+            mixer == EMP_MIXER_STATE_SPACE || mixer == EMP_MIXER_CONVOLUTION ||
+            m->layer[i].indexer != EMP_INDEXER_NONE)
             return false;
     }
     return !emp_transformer_is_latent(m);

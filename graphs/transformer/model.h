@@ -118,7 +118,8 @@ typedef struct {
     bool    has_channel_decay;    /**< a decay for each channel of a key: Kimi */
     bool    has_float_state;      /**< the scan's state is float32 */
     bool    has_bias, has_taps_bias;
-    bool has_fused_products; /**< one for queries to gates, one for both factors: Qwen3-Next */
+    bool
+        has_fused_products; /**< one for queries to gates, one for both factors: Qwen3-Next */
 } emp_transformer_scan;
 
 /** The choice of the keys that attention sees, by small heads. */

@@ -197,10 +197,11 @@ void emp_model_experts(emp_fields *f, emp_transformer_model *m, int32_t first,
 {
     int32_t experts = emp_fields_integer(
         f, "num_local_experts|num_experts|n_routed_experts|moe_num_experts", -1);
-    int32_t chosen = emp_fields_integer(f,
-                                        "num_experts_per_tok|num_experts_per_token|top_k_"
-                                        "experts|experts_per_token|moe_top_k|moe_k|moe_topk",
-                                        -1);
+    int32_t chosen =
+        emp_fields_integer(f,
+                           "num_experts_per_tok|num_experts_per_token|top_k_"
+                           "experts|experts_per_token|moe_top_k|moe_k|moe_topk",
+                           -1);
     int32_t inner = emp_fields_integer(f, "moe_intermediate_size", m->layer[0].inner);
 
     if (emp_fields_find(f, "mlp_layer_types") != NULL) first = 0, step = 1;
@@ -371,7 +372,8 @@ static void read_layers_apart(emp_fields *f, emp_transformer_model *m)
         l->window = emp_fields_integer(&own, "sliding_window", l->window);
         l->expert_inner =
             emp_fields_integer(&own, "moe_intermediate_size", l->expert_inner);
-        if (l->inner > 0) l->inner = emp_fields_integer(&own, "intermediate_size", l->inner);
+        if (l->inner > 0)
+            l->inner = emp_fields_integer(&own, "intermediate_size", l->inner);
         f->status = own.status;
     }
 }
@@ -394,10 +396,11 @@ emp_status emp_config_read(emp_transformer_model *m, emp_dtype *dtype,
                          "a Hugging Face model");
     const emp_model_family *family = emp_model_family_find(type);
     if (family == NULL)
-        return EMP_ERROR(EMP_EUNSUPPORTED,
-                         "the model type \"%.40s\" is not known; docs/models.md lists those "
-                         "that are, and forms of other models: .pt2, ONNX, GGUF",
-                         type);
+        return EMP_ERROR(
+            EMP_EUNSUPPORTED,
+            "the model type \"%.40s\" is not known; docs/models.md lists those "
+            "that are, and forms of other models: .pt2, ONNX, GGUF",
+            type);
     f.family = type;
     f.defaults = emp_model_family_defaults(type);
     int32_t layers = read_layer_count(&f);

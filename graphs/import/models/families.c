@@ -430,8 +430,8 @@ static void gemma4_layer(emp_fields *f, emp_transformer_model *m, int32_t i)
     emp_transformer_layer *l = &m->layer[i];
     bool                   is_full = l->window == 0;
     bool                   is_same = emp_fields_flag(f, "attention_k_eq_v", false);
-    bool    is_listed = emp_fields_find(f, "per_layer_config") != NULL;
-    int32_t shared = emp_fields_integer(f, "num_kv_shared_layers", 0);
+    bool                   is_listed = emp_fields_find(f, "per_layer_config") != NULL;
+    int32_t                shared = emp_fields_integer(f, "num_kv_shared_layers", 0);
 
     if (is_full) {
         l->head_size =
@@ -503,7 +503,8 @@ static void glm4_moe(emp_fields *f, emp_transformer_model *m)
 /* ---- the table ---- */
 
 static const emp_model_family families[] = {
-    {"llama|mistral|ministral|ministral3|granite|exaone|cwm|emu3_text_model|iquestcoder|internlm3",
+    {"llama|mistral|ministral|ministral3|granite|exaone|cwm|emu3_text_model|iquestcoder|"
+     "internlm3",
      false, llama},
     {"hyperclovax", false, emp_model_hyperclovax},
     {"ernie4_5|paddleocr_vl_text", true, llama},
@@ -549,7 +550,8 @@ static const emp_model_family families[] = {
     {"vaultgemma", true, vaultgemma},
     {"gemma3_text", true, gemma3},
     {"gemma4_text", true, gemma4},
-    {"deepseek_v2|deepseek_v3|kimi_k2|glm4_moe_lite|youtu|sarvam_mla|minicpm3", false, emp_model_deepseek},
+    {"deepseek_v2|deepseek_v3|kimi_k2|glm4_moe_lite|youtu|sarvam_mla|minicpm3", false,
+     emp_model_deepseek},
     {"glm|glm4|glm4v_text", false, glm4},
     {"glm4_moe|glm4v_moe_text|solar_open|sarvam_moe", false, glm4_moe},
     {"deepseek_v32|glm_moe_dsa", false, emp_model_deepseek_sparse},

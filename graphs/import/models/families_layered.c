@@ -132,11 +132,12 @@ enum { INDEXED = 4 }; /* tokens of a compressed key where an indexer chooses key
 
 /* Tokens of a compressed key, by a list of numbers or, as transformers 5 writes it, of the kinds that have them; -1:
  * neither says so. */
-static int64_t deepseek_v4_stride(emp_fields *f, const emp_transformer_model *m, int32_t i)
+static int64_t deepseek_v4_stride(emp_fields *f, const emp_transformer_model *m,
+                                  int32_t i)
 {
     static const char *const kinds[] = {"compressed_sparse_attention",
                                         "heavily_compressed_attention"};
-    const emp_json          *stride = emp_fields_at(emp_fields_find(f, "compress_ratios"), i);
+    const emp_json *stride = emp_fields_at(emp_fields_find(f, "compress_ratios"), i);
 
     if (emp_json_is(stride, EMP_JSON_INTEGER)) return emp_json_integer(stride);
     if (emp_fields_find(f, "compress_ratios") != NULL ||
@@ -170,11 +171,10 @@ static void deepseek_v4_layer(emp_fields *f, emp_transformer_model *m, int32_t i
     }
     l->mixer = EMP_MIXER_COMPRESSED;
     l->stride = (int32_t)tokens;
-    l->indexer =
-        tokens == INDEXED ||
-                emp_model_layer_is(f, "layer_types", i, "compressed_sparse_attention")
-            ? EMP_INDEXER_OWN
-            : EMP_INDEXER_NONE;
+    l->indexer = tokens == INDEXED || emp_model_layer_is(f, "layer_types", i,
+                                                         "compressed_sparse_attention")
+                     ? EMP_INDEXER_OWN
+                     : EMP_INDEXER_NONE;
     l->kv_heads = 1;
     l->value_size = l->head_size;
     l->window = emp_fields_integer(f, "sliding_window", -1);
@@ -348,8 +348,8 @@ void emp_model_qwen3_next(emp_fields *f, emp_transformer_model *m)
 /* The kind of a block: "mamba" or M, "attention" or *, "mlp" or -, "moe" or E; transformers 5 writes other words. */
 static char nemotron_block(emp_fields *f, const emp_transformer_model *m, int32_t i)
 {
-    static const char *const words[] = {"mamba",          "attention", "mlp", "moe",
-                                        "linear_attention", "full_attention"};
+    static const char *const words[] = {"mamba", "attention",        "mlp",
+                                        "moe",   "linear_attention", "full_attention"};
     static const char        letters[] = "M*-EM*";
     const char              *pattern = emp_fields_text(f, "hybrid_override_pattern");
     char                     letter[2] = "";

@@ -45,7 +45,7 @@ static emp_transformer_scan mamba_scan(emp_fields *f, const emp_transformer_mode
         .key_heads = emp_fields_integer(f, "mamba_n_groups", 1),
         .heads = heads,
         .key_size = emp_fields_integer(f, "mamba_d_state", -1),
-        .value_size = !is_open   ? emp_fields_integer(f, "mamba_d_head", -1)
+        .value_size = !is_open    ? emp_fields_integer(f, "mamba_d_head", -1)
                       : heads > 0 ? all / heads
                                   : 0,
         .taps = emp_fields_integer(f, "mamba_d_conv", 4),
@@ -106,15 +106,15 @@ void emp_model_mamba2(emp_fields *f, emp_transformer_model *m)
     m->names.final_norm = "model.norm_f";
     m->names.norm_1 = "norm";
     m->names.scan = m->names.attention = "mixer";
-    m->scan = (emp_transformer_scan){
-        .key_heads = emp_fields_integer(f, "n_groups", 8),
-        .heads = emp_fields_integer(f, "num_heads", -1),
-        .key_size = emp_fields_integer(f, "state_size", 128),
-        .value_size = emp_fields_integer(f, "head_dim", 64),
-        .taps = emp_fields_integer(f, "conv_kernel", 4),
-        .chunk = emp_fields_integer(f, "chunk_size", 256),
-        .has_bias = emp_fields_flag(f, "use_bias", false),
-        .has_taps_bias = emp_fields_flag(f, "use_conv_bias", true)};
+    m->scan = (emp_transformer_scan){.key_heads = emp_fields_integer(f, "n_groups", 8),
+                                     .heads = emp_fields_integer(f, "num_heads", -1),
+                                     .key_size = emp_fields_integer(f, "state_size", 128),
+                                     .value_size = emp_fields_integer(f, "head_dim", 64),
+                                     .taps = emp_fields_integer(f, "conv_kernel", 4),
+                                     .chunk = emp_fields_integer(f, "chunk_size", 256),
+                                     .has_bias = emp_fields_flag(f, "use_bias", false),
+                                     .has_taps_bias =
+                                         emp_fields_flag(f, "use_conv_bias", true)};
     for (int32_t i = 0; i < m->layer_count; i++) {
         m->layer[i].mixer = EMP_MIXER_STATE_SPACE;
         m->layer[i].has_no_feed_forward = true;

@@ -146,8 +146,7 @@ void emp_model_ernie_moe(emp_fields *f, emp_transformer_model *m)
     const int32_t count = emp_fields_integer(f, "moe_num_shared_experts", 0);
     const int32_t inner = emp_fields_integer(f, "moe_intermediate_size", -1);
     const int32_t dense = m->layer[0].inner;
-    const int32_t last =
-        emp_fields_integer(f, "moe_layer_end_index", m->layer_count - 1);
+    const int32_t last = emp_fields_integer(f, "moe_layer_end_index", m->layer_count - 1);
 
     emp_model_llama_like(f, m);
     m->has_correction_bias = true;

@@ -153,7 +153,7 @@ def draw(model_type, rng, real):
         config = config_class(pad_token_id=0, **members)
         model_class = getattr(transformers, AUTO.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES[whole]) if whole else pick_class(model_type, rng)
         if whole:
-            config = CONFIG_MAPPING[whole](text_config=config, tie_word_embeddings=config.tie_word_embeddings)
+            config = CONFIG_MAPPING[whole](text_config=config, tie_word_embeddings=getattr(config, "tie_word_embeddings", False))
     except Exception:  # noqa: BLE001  members that do not fit each other
         return None
     return model_class, config
@@ -184,6 +184,8 @@ def fit(model_type, members, rng):
         members["num_layers"] = layers // 2 * 2
     if model_type == "nemotron_h":
         members["layers_block_type"] = ["full_attention"] + [rng.choice(("linear_attention", "full_attention", "mlp", "moe")) for _ in range(rng.randint(2, 7))]
+    if model_type == "deepseek_v2" and members["n_shared_experts"] == 0:
+        members["mlp_bias"] = False  # or a shared expert of no width has a bias
     if model_type in ENCODERS:
         members.pop("tie_word_embeddings", None)
     if model_type == "nemotron_h":

@@ -10,6 +10,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformers import AttentionInterface, AttentionMaskInterface, DynamicCache
 from transformers.masking_utils import eager_mask
 
+from draws import ENCODERS
+
 # FLOPs of attention in the prompt that is being read, by the pairs of a query and a key that masks leave.
 seen = {"attention": 0.0}
 
@@ -87,7 +89,8 @@ def read_prompt(model_class, config, batch, tokens):
     model = build(model_class, config, "cpu")
     options = {"input_ids": torch.randint(1, config.get_text_config().vocab_size, (batch, tokens))}
     accepted = inspect.signature(model.forward).parameters
-    cache = DynamicCache(config=config.get_text_config()) if "logits_to_keep" in accepted else None
+    writes = "logits_to_keep" in accepted and config.model_type not in ENCODERS
+    cache = DynamicCache(config=config.get_text_config()) if writes else None
     if cache is not None:
         name = next(name for name in ("cache", "past_key_values", "cache_params") if name in accepted)
         # Gemma 4 takes the last token alone through layers that read the keys of others

@@ -75,6 +75,42 @@ Test(config, losses_have_the_passes_of_pytorch)
     emp_graph_destroy(g);
 }
 
+/* The model has a head of 100 rows of 64 weights. */
+Test(config, the_class_says_which_head_a_model_has)
+{
+    enum { WITHOUT = 86848 - 100 * 64 };
+    static const struct {
+        const char *config;
+        int64_t     parameters;
+    } cases[] = {
+        {TINY(",'architectures':['LlamaForCausalLM']"), WITHOUT + 100 * 64},
+        {TINY(",'architectures':['LlamaModel']"), WITHOUT},
+        {TINY(",'architectures':['LlamaForSequenceClassification'],"
+              "'id2label':{'0':'a','1':'b','2':'c'}"),
+         WITHOUT + 3 * 64},
+        {TINY(",'architectures':['LlamaForTokenClassification']"), WITHOUT + 2 * 64 + 2},
+        {TINY(",'architectures':['LlamaForQuestionAnswering'],'num_labels':5"),
+         WITHOUT + 2 * 64 + 2},
+        /* a multimodal model is tied by the member of the whole or of the text */
+        {"{'model_type':'internvl','tie_word_embeddings':true,'text_config':"
+         "{" TINY_MEMBERS ",'tie_word_embeddings':false}}",
+         WITHOUT},
+        {"{'model_type':'llava','tie_word_embeddings':false,'text_config':{" TINY_MEMBERS
+         ",'tie_word_embeddings':true}}",
+         WITHOUT},
+        {"{'model_type':'llava','tie_word_embeddings':false,'text_config':{" TINY_MEMBERS
+         "}}",
+         WITHOUT + 100 * 64},
+    };
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        emp_graph *g = config_load_whole(cases[i].config, ",phase=prefill,batch=1,seq=8");
+        cr_expect_eq(g->parameter_count, cases[i].parameters, "%lld: %s",
+                     (long long)g->parameter_count, cases[i].config);
+        emp_graph_destroy(g);
+    }
+}
+
 /* Only the latent vector and the rotated key: 2 x (512 + 64) bytes a token and layer. */
 Test(config, caches_of_latent_attention_hold_the_vector)
 {

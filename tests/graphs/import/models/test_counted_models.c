@@ -43,8 +43,8 @@ static void expect_row(const fact_table *t)
 {
     const char *config = t->cell[CONFIG];
     emp_graph  *prompt = config_load_whole(
-        config,
-        scratch_print(",phase=prefill,batch=2,seq=%s,dtype=fp32", t->cell[TOKENS]));
+         config,
+         scratch_print(",phase=prefill,batch=2,seq=%s,dtype=fp32", t->cell[TOKENS]));
 
     cr_expect_eq(prompt->parameter_count, strtoll(t->cell[PARAMETERS], NULL, 10),
                  "%lld parameters: %s", (long long)prompt->parameter_count, config);
@@ -53,9 +53,9 @@ static void expect_row(const fact_table *t)
     cr_expect_eq(prompt->unknown_op_count, 0);
     emp_graph_destroy(prompt);
     if (strcmp(t->cell[CACHE], "-") == 0) return;
-    emp_graph *token = config_load_whole(
-        config,
-        scratch_print(",phase=decode,batch=2,seq=%s,dtype=fp32", t->cell[TOKENS]));
+    emp_graph *token =
+        config_load_whole(config, scratch_print(",phase=decode,batch=2,seq=%s,dtype=fp32",
+                                                t->cell[TOKENS]));
     cr_expect_eq(sum_cached(token), strtoll(t->cell[CACHE], NULL, 10),
                  "%lld bytes of caches: %s", (long long)sum_cached(token), config);
     emp_graph_destroy(token);
