@@ -45,15 +45,13 @@ def build(model_class, config, device):
     return model.eval()
 
 
-# Parts of multimodal models that Emplace leaves out.
-TOWERS = ("visual", "vision", "projector", "audio", "connector", "multi_modal")
-
-
 def count_parameters(model):
     """Parameters that read text, and the biases of routers, which are buffers: a file of weights has both."""
     biases = sum(buffer.numel() for name, buffer in model.named_buffers() if name.endswith(("correction_bias", "expert_bias")))
     weights = {name: weight.numel() for name, weight in model.named_parameters()}
-    return sum(size for name, size in weights.items() if not any(tower in name for tower in TOWERS)), biases
+    if any("language_model" in name for name in weights):  # the other parts of a multimodal model are left out
+        weights = {name: size for name, size in weights.items() if "language_model" in name or "lm_head" in name}
+    return sum(weights.values()), biases
 
 
 def tensors_of(value):
