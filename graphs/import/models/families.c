@@ -285,6 +285,7 @@ static void olmoe(emp_fields *f, emp_transformer_model *m)
 static void flex_olmo(emp_fields *f, emp_transformer_model *m)
 {
     olmoe(f, m);
+    m->has_wide_norm = true;
     m->places = EMP_NORMS_INSIDE;
 }
 

@@ -25,6 +25,7 @@ void emp_model_arcee(emp_fields *f, emp_transformer_model *m)
 void emp_model_helium(emp_fields *f, emp_transformer_model *m)
 {
     emp_model_llama_like(f, m);
+    m->has_wide_norm = true;
     m->has_output_bias = false;
 }
 
@@ -125,6 +126,7 @@ void emp_model_exaone_moe(emp_fields *f, emp_transformer_model *m)
 void emp_model_afmoe(emp_fields *f, emp_transformer_model *m)
 {
     emp_model_llama_like(f, m);
+    m->has_wide_norm = true;
     m->has_mlp_bias = false;
     m->places = EMP_NORMS_SANDWICH;
     m->qk_norm = EMP_QK_NORM_HEAD;
