@@ -31,7 +31,7 @@ uint64_t emp_hash_u64(uint64_t hash, uint64_t word)
 
 static uint64_t rotate(uint64_t x, int bits) { return x << bits | x >> (64 - bits); }
 
-static void sip_round(uint64_t v[4])
+static inline void sip_round(uint64_t v[4])
 {
     v[0] += v[1], v[1] = rotate(v[1], 13) ^ v[0], v[0] = rotate(v[0], 32);
     v[2] += v[3], v[3] = rotate(v[3], 16) ^ v[2];

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/clones.h"
+
 enum { SHIFT = 397 };
 
 void emp_mt19937_seed_numpy(emp_mt19937 *mt, uint32_t seed)
@@ -98,6 +100,7 @@ void emp_philox_block(uint32_t block[4], const uint32_t key[2], const uint32_t c
     uint32_t c[4], k0 = key[0], k1 = key[1];
 
     memcpy(c, counter, sizeof c);
+    EMP_UNROLL
     for (int round = 0; round < 10; round++) {
         uint64_t a = (uint64_t)c[0] * 0xD2511F53u, b = (uint64_t)c[2] * 0xCD9E8D57u;
         uint32_t next[4] = {(uint32_t)(b >> 32) ^ c[1] ^ k0, (uint32_t)b,
