@@ -160,7 +160,7 @@ static const struct output_case {
     {"train", "out", "p.json",
      "small.pbtxt -m k40x2 -M local --record x.h5 --out p.json"},
     {"train", "record", "r.h5", "small.pbtxt -m k40x2 -M local --record r.h5"},
-    {"train", "weights-out", "w.h5", "--tasks table1 -M hdp --weights-out w.h5"},
+    {"train", "weights-out", "w.h5", "--tasks table1 -M go --weights-out w.h5"},
     {"validate", "export", "plans/mine.txt", "--workloads small.pbtxt --export plans"},
     {"validate", "plot", "v.svg", "--workloads small.pbtxt --plot v.svg"},
     {"validate", "record", "v.h5", "--workloads small.pbtxt --record v.h5"},
@@ -332,9 +332,9 @@ Test(outputs, that_lead_to_what_tasks_come_from_are_refused)
         {COMPARE "--tasks tasks.txt --times box.yaml", "box.yaml is an input"},
         {COMPARE "--tasks tasks.txt --runtime bad.yaml --times bad.yaml",
          "bad.yaml is an input"},
-        {"train --tasks fresh,tasks.txt --weights-out tasks.txt --force",
+        {"train --tasks fresh,tasks.txt -M go --weights-out tasks.txt --force",
          "tasks.txt is an input"},
-        {"train --tasks tasks.txt --weights-out small.pbtxt --force",
+        {"train --tasks tasks.txt -M go --weights-out small.pbtxt --force",
          "small.pbtxt is an input"}};
     char arguments[256], *machine = scratch_text("bad.yaml");
 
