@@ -12,7 +12,6 @@
 #include "cli/options/inputs.h"
 #include "cli/options/placement_input.h"
 #include "cli/options/run_options.h"
-#include "cli/report/certificate.h"
 #include "cli/report/report.h"
 #include "cli/stop.h"
 #include "run/methods.h"

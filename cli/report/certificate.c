@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/report/certificate.h"
+#include "cli/report/report.h"
 
 #include "base/text/options.h"
 #include "sim/bounds/paths/model.h"

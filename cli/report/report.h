@@ -109,4 +109,16 @@ bool cli_why_add_memory(json_t *object, const emp_problem *problem,
                         const emp_explain_memory *memory);
 void cli_why_print_memory(const emp_problem *problem, const emp_explain_memory *memory);
 
+/* Certificates of lower bounds, which scripts/bounds/check-bound checks (certificate.c): docs/formats.md. */
+
+/** The facts of a problem that its bounds follow from, and the proofs of both bounds.
+ * \param how        As of emp_bounds_explain(), with has_proof.
+ * \param all, gpus  As emp_bounds_explain() has set them.
+ * \param[out] out   The caller's.
+ * \retval EMP_EUNSUPPORTED  Nothing fits, so there is no bound. \retval EMP_ENOMEM */
+emp_status cli_certificate_json(json_t **out, const emp_problem *problem,
+                                const emp_bounds_options *how, const emp_bounds *bounds,
+                                const emp_bounds_why *all, const emp_bounds_why *gpus,
+                                emp_error *err);
+
 #endif /* EMP_CLI_REPORT_REPORT_H */

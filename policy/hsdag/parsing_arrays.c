@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "policy/hsdag/parsing_net.h"
+#include "policy/hsdag/hsdag.h"
 
 /* ---- parameters ---- */
 

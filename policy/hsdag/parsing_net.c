@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "policy/hsdag/parsing_net.h"
+#include "policy/hsdag/hsdag.h"
 
 #include <math.h>
 #include <string.h>

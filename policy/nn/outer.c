@@ -4,8 +4,6 @@
 
 #include "policy/nn/products.h"
 #include "policy/nn/threads.h"
-#include "policy/nn/transpose.h"
-#include "policy/nn/zeros.h"
 
 /* A tile of dw has TALL rows. With AVX-512 a register has TILE_LANES numbers, and a row TILE_VECS registers. Shorter
  * registers make rows of TILE_LANES numbers. */

@@ -6,8 +6,168 @@
 #include "base/blas/openblas.h"
 #include "base/mem.h"
 #include "policy/nn/threads.h"
-#include "policy/nn/transpose.h"
-#include "policy/nn/zeros.h"
+
+#if EMP_HAS_CLONES
+#include <immintrin.h>
+#endif
+
+/* ---- transposes ---- */
+
+/* Rows and columns of a block: of floats, as many as a long register has. */
+enum { SIDE = 16 };
+
+static void turn_part(emp_real *y, int64_t y_stride, const emp_real *x, int64_t x_stride,
+                      int64_t rows, int64_t cols)
+{
+    for (int64_t c = 0; c < cols; c++)
+        for (int64_t r = 0; r < rows; r++) y[c * y_stride + r] = x[r * x_stride + c];
+}
+
+static void turn_short(emp_real *y, int64_t y_stride, const emp_real *x, int64_t x_stride)
+{
+    turn_part(y, y_stride, x, x_stride, SIDE, SIDE);
+}
+
+#if EMP_HAS_CLONES && !defined(EMP_REAL_DOUBLE)
+/* Of rows 4 q .. 4 q + 3, t[4 q + c] gets columns c, 4 + c, 8 + c and 12 + c, one after another. */
+EMP_ONLY_AVX512 __attribute__((always_inline)) static inline void
+turn_fours(__m512 t[SIDE], const float *x, int64_t stride)
+{
+    EMP_UNROLL
+    for (int q = 0; q < SIDE; q += 4) {
+        const __m512 a = _mm512_loadu_ps(&x[q * stride]),
+                     b = _mm512_loadu_ps(&x[(q + 1) * stride]),
+                     c = _mm512_loadu_ps(&x[(q + 2) * stride]),
+                     d = _mm512_loadu_ps(&x[(q + 3) * stride]);
+        const __m512d ab = _mm512_castps_pd(_mm512_unpacklo_ps(a, b)),
+                      cd = _mm512_castps_pd(_mm512_unpacklo_ps(c, d)),
+                      AB = _mm512_castps_pd(_mm512_unpackhi_ps(a, b)),
+                      CD = _mm512_castps_pd(_mm512_unpackhi_ps(c, d));
+        t[q] = _mm512_castpd_ps(_mm512_unpacklo_pd(ab, cd));
+        t[q + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(ab, cd));
+        t[q + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(AB, CD));
+        t[q + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(AB, CD));
+    }
+}
+
+EMP_ONLY_AVX512 static void turn_long(float *y, int64_t y_stride, const float *x,
+                                      int64_t x_stride)
+{
+    enum { EVEN = 0x88, ODD = 0xdd }; /* quarters of two registers */
+    __m512 t[SIDE];
+
+    turn_fours(t, x, x_stride);
+    EMP_UNROLL
+    for (int c = 0; c < 4; c++) {
+        const __m512 a = _mm512_shuffle_f32x4(t[c], t[4 + c], EVEN),
+                     b = _mm512_shuffle_f32x4(t[8 + c], t[12 + c], EVEN),
+                     A = _mm512_shuffle_f32x4(t[c], t[4 + c], ODD),
+                     B = _mm512_shuffle_f32x4(t[8 + c], t[12 + c], ODD);
+        float *to = &y[c * y_stride];
+        _mm512_storeu_ps(to, _mm512_shuffle_f32x4(a, b, EVEN));
+        _mm512_storeu_ps(to + 4 * y_stride, _mm512_shuffle_f32x4(A, B, EVEN));
+        _mm512_storeu_ps(to + 8 * y_stride, _mm512_shuffle_f32x4(a, b, ODD));
+        _mm512_storeu_ps(to + 12 * y_stride, _mm512_shuffle_f32x4(A, B, ODD));
+    }
+}
+#else
+#define turn_long turn_short
+#endif
+
+/* Block by block, so that each line of x is read once. */
+void emp_transpose(emp_real *y, int64_t y_stride, const emp_real *x, int64_t x_stride,
+                   int64_t rows, int64_t cols)
+{
+    void (*turn)(emp_real *, int64_t, const emp_real *, int64_t) =
+        emp_has_avx512() ? turn_long : turn_short;
+
+    for (int64_t r = 0; r < rows; r += SIDE) {
+        const int64_t height = rows - r < SIDE ? rows - r : SIDE;
+        for (int64_t c = 0; c < cols; c += SIDE) {
+            const int64_t   width = cols - c < SIDE ? cols - c : SIDE;
+            emp_real       *to = &y[c * y_stride + r];
+            const emp_real *from = &x[r * x_stride + c];
+            if (height == SIDE && width == SIDE)
+                turn(to, y_stride, from, x_stride);
+            else
+                turn_part(to, y_stride, from, x_stride, height, width);
+        }
+    }
+}
+
+/* ---- columns of zeros ---- */
+
+EMP_KERNEL static int32_t count_zeros(const emp_real *x, int64_t count)
+{
+    int32_t zeros = 0;
+
+    for (int64_t i = 0; i < count; i++) zeros += x[i] == 0;
+    return zeros;
+}
+
+int32_t emp_zeros_percent(const emp_real *x, int64_t stride, int64_t rows,
+                          int64_t columns, int64_t samples)
+{
+    int64_t zeros = 0;
+
+    for (int64_t i = 0; i < samples; i++)
+        zeros += count_zeros(&x[rows * i / samples * stride], columns);
+    return (int32_t)(100 * zeros / (samples * columns));
+}
+
+static int32_t list_short(int32_t *column, const emp_real *x, int64_t stride,
+                          int64_t rows, int64_t columns)
+{
+    int32_t count = 0;
+
+    for (int64_t i = 0; i < columns; i++) {
+        bool is_used = false;
+        for (int64_t r = 0; r < rows; r++) is_used |= x[r * stride + i] != 0;
+        column[count] = (int32_t)i;
+        count += is_used;
+    }
+    return count;
+}
+
+#if EMP_HAS_CLONES && !defined(EMP_REAL_DOUBLE)
+/* -0 counts as a number that is used. */
+EMP_ONLY_AVX512 static int32_t list_long(int32_t *column, const float *x, int64_t stride,
+                                         int64_t rows, int64_t columns)
+{
+    int32_t count = 0;
+    __m512i lane =
+        _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+
+    for (int64_t i = 0; i < columns; i += EMP_ZEROS_LANES) {
+        const int64_t   left = columns - i;
+        const __mmask16 in = (__mmask16)(left < EMP_ZEROS_LANES ? (1 << left) - 1 : -1);
+        __m512i         any = _mm512_maskz_loadu_epi32(in, &x[i]);
+        for (int64_t r = 1; r < rows; r++)
+            any = _mm512_or_si512(any, _mm512_maskz_loadu_epi32(in, &x[r * stride + i]));
+        const __mmask16 used = _mm512_test_epi32_mask(any, any);
+        _mm512_storeu_si512(&column[count], _mm512_maskz_compress_epi32(used, lane));
+        count += __builtin_popcount(used);
+        lane = _mm512_add_epi32(lane, _mm512_set1_epi32(EMP_ZEROS_LANES));
+    }
+    return count;
+}
+#else
+#define list_long list_short
+#endif
+
+void emp_zeros_list(emp_used_columns *used, const emp_real *x, int64_t stride,
+                    int64_t rows, int64_t columns)
+{
+    int32_t (*list)(int32_t *, const emp_real *, int64_t, int64_t, int64_t) =
+        emp_has_avx512() ? list_long : list_short;
+
+    for (int64_t r = 0; r < rows; r += EMP_ZEROS_ROWS, used++)
+        used->count =
+            list(used->column, &x[r * stride], stride,
+                 rows - r < EMP_ZEROS_ROWS ? rows - r : EMP_ZEROS_ROWS, columns);
+}
+
+/* ---- panels ---- */
 
 /* A narrow matrix has panels of one long register. Packing reads lines of LANES numbers. The sums of
  * ROWS rows stay in registers: VECS long ones a row, or shorter ones that have LANES numbers together. */

@@ -94,7 +94,7 @@ void emp_outer_add_rows(emp_real *db, const emp_real *dy, int64_t dy_stride, int
  *
  * BLAS packs both operands, and of these one is as large as the result. A product packs only the small
  * one, and a sum of outer products packs neither. Columns that are 0 in some rows that follow
- * each other are left out (zeros.h), where the first of many rows has zeros. Long sums are cut where OpenBLAS cuts
+ * each other are left out where the first of many rows has zeros. Long sums are cut where OpenBLAS cuts
  * them, so results are as close to its own as can be; sums of outer products are not cut where columns are left
  * out. They do not depend on the number of threads. */
 
@@ -133,5 +133,37 @@ void emp_blas_gemm_shared(bool transpose_a, bool transpose_b, int32_t m, int32_t
                           int32_t k, const emp_real *a, int32_t lda, const emp_real *b,
                           int32_t ldb, emp_real beta, emp_real *c, int32_t ldc,
                           int32_t threads);
+
+/* Transposes. */
+
+/** y[c][r] = x[r][c] for \a rows rows and \a cols columns of x. Rows of x and of y begin every so many numbers. */
+void emp_transpose(emp_real *y, int64_t y_stride, const emp_real *x, int64_t x_stride,
+                   int64_t rows, int64_t cols);
+
+/* Columns of rows that are all 0. Behind a ReLU half of the numbers are 0, and most of these are units that are 0 in
+ * all rows nearby, so products leave out the terms of such columns. */
+
+enum {
+    EMP_ZEROS_ROWS = 6,   /**< rows that share a list */
+    EMP_ZEROS_MOST = 320, /**< columns of a list */
+    EMP_ZEROS_LANES = 16, /**< columns that are looked at together */
+    EMP_ZEROS_WORTH =
+        12 /**< percent of zeros from which lists save more than they take */
+};
+
+/** Columns that are not 0 in all rows of a list, ascending. */
+typedef struct {
+    int32_t count;
+    int32_t column[EMP_ZEROS_MOST +
+                   EMP_ZEROS_LANES]; /**< those behind \a count may be anything */
+} emp_used_columns;
+
+/** Zeros among a hundred numbers of \a samples rows, spread over all. */
+int32_t emp_zeros_percent(const emp_real *x, int64_t stride, int64_t rows,
+                          int64_t columns, int64_t samples);
+
+/** Lists for all rows, EMP_ZEROS_ROWS each. \a columns <= EMP_ZEROS_MOST. */
+void emp_zeros_list(emp_used_columns *used, const emp_real *x, int64_t stride,
+                    int64_t rows, int64_t columns);
 
 #endif /* EMP_POLICY_NN_PRODUCTS_H */

@@ -8,7 +8,7 @@
 #include "base/work.h"
 #include "sim/bounds/inside.h"
 #include "sim/bounds/paths/join.h"
-#include "sim/bounds/paths/segment.h"
+#include "sim/bounds/paths/path.h"
 #include "sim/bounds/queue.h"
 #include "sim/bounds/why.h"
 

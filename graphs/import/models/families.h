@@ -78,9 +78,6 @@ bool emp_model_but_the_last(int32_t layer, int32_t period);
 void emp_model_experts(emp_fields *f, emp_transformer_model *m, int32_t first,
                        int32_t step, int32_t shared_inner);
 
-/** Sets the head that the model's class has, the first of "architectures" of the whole config (heads.c). */
-void emp_model_head(emp_fields *whole, emp_transformer_model *m);
-
 /** RMS norms, rotary positions, gated layers, biases as the config says (config.c). */
 void emp_model_llama_like(emp_fields *f, emp_transformer_model *m);
 
@@ -104,20 +101,8 @@ void emp_model_minimax_m3(emp_fields *f, emp_transformer_model *m);
 void emp_model_mimo_v2(emp_fields *f, emp_transformer_model *m);
 void emp_model_step3p5(emp_fields *f, emp_transformer_model *m);
 
-/* Relatives of other types (families_related.c). */
-
-void emp_model_arcee(emp_fields *f, emp_transformer_model *m);
-void emp_model_hyperclovax(emp_fields *f, emp_transformer_model *m);
-void emp_model_helium(emp_fields *f, emp_transformer_model *m);
-void emp_model_exaone4(emp_fields *f, emp_transformer_model *m);
-void emp_model_exaone_moe(emp_fields *f, emp_transformer_model *m);
-void emp_model_hunyuan(emp_fields *f, emp_transformer_model *m);
-void emp_model_hunyuan_moe(emp_fields *f, emp_transformer_model *m);
-void emp_model_phimoe(emp_fields *f, emp_transformer_model *m);
+/** Granite with experts, whose hybrids are made of it, too. */
 void emp_model_granitemoe(emp_fields *f, emp_transformer_model *m);
-void emp_model_dots1(emp_fields *f, emp_transformer_model *m);
-void emp_model_afmoe(emp_fields *f, emp_transformer_model *m);
-void emp_model_ernie_moe(emp_fields *f, emp_transformer_model *m);
 
 /* Types with Mamba-2 or short convolutions (families_mamba.c). */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/traces/kernels.h"
+#include "graphs/import/traces/step_graph.h"
 
 #include <stdlib.h>
 #include <string.h>

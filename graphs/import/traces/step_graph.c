@@ -12,7 +12,6 @@
 #include "base/text/text.h"
 #include "base/text/units.h"
 #include "graphs/import/notes/readers.h"
-#include "graphs/import/traces/kernels.h"
 #include "graphs/import/traces/kineto.h"
 
 static const int64_t BYTES_MAX = INT64_C(1000000000000);

@@ -91,4 +91,18 @@ bool emp_trace_is_graph(const emp_graph *graph);
 emp_status emp_trace_where(int32_t *gpu_of_op, const emp_graph *graph, bool is_by_stream,
                            emp_error *err);
 
+/* What the kernels of a profiler's trace do, so that their times can be scaled to other GPUs (kernels.c).
+ *
+ * The operator around a kernel's launch has its arguments' shapes if the profiler had record_shapes. They give
+ * the sizes of products, convolutions and attention, and the bytes of all else; the kernel's own name tells the
+ * main kernel of an operator from those that prepare it. Without shapes a name is enough for the kind. */
+
+/** The event whose arguments emp_trace_describe() takes; NULL: it takes none. */
+const emp_kineto_event *emp_trace_described_by(const emp_kineto_event *event,
+                                               const emp_kineto_event *op);
+
+/** Describes what ran on a GPU: \a event, for the operator \a op (NULL: none is known). \a args may be NULL. O(arguments). */
+emp_traced_kernel emp_trace_describe(const emp_kineto_event *event,
+                                     const emp_kineto_event *op, const emp_json *args);
+
 #endif /* EMP_GRAPHS_IMPORT_TRACES_STEP_GRAPH_H */

@@ -37,7 +37,7 @@ typedef struct {
 } emp_bound_copy;
 
 /** The kernels of `to` (without a host thread: all of it) start so long at least after those of `from` are done, both on
- * GPUs for sure: segment.h, drain.h. */
+ * GPUs for sure: segment.c, drain.h. */
 typedef struct {
     emp_op_id   from, to;
     emp_time_ns after_ns;

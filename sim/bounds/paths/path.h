@@ -90,4 +90,15 @@ static inline emp_time_ns emp_bound_paths_through_at_least(const emp_bound_paths
 emp_time_ns emp_bound_paths_longest(const emp_bound_paths *paths,
                                     const emp_bound_model *model);
 
+/* How long one op starts after another is done, both on GPUs, because of all that is between them: it takes turns on
+ * one GPU or shares several, and copies lead there and back (segment.c). docs/bounds.md, lemma 8. */
+
+/** Adds links to the model where segments are longer than paths, and raises its floors. Heads are found anew. Does
+ * nothing where rules are not `events`.
+ * \param near  How many of those that an op waits for are looked at.
+ * \param tries  How many segments end at an op at most.
+ * O(V near (near + tries)). \retval EMP_ENOMEM */
+emp_status emp_bound_segments(emp_bound_model *model, emp_bound_paths *paths,
+                              int32_t near, int32_t tries, emp_error *err);
+
 #endif /* EMP_SIM_BOUNDS_PATHS_PATH_H */

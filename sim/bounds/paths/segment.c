@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/bounds/paths/segment.h"
+#include "sim/bounds/paths/path.h"
 
 #include "base/clones.h"
 #include "base/mem.h"

@@ -11,8 +11,6 @@
 #include "policy/nn/products.h"
 #include "policy/nn/recurrent.h"
 #include "policy/nn/threads.h"
-#include "policy/nn/transpose.h"
-#include "policy/nn/zeros.h"
 #include "tests/support/status.h"
 
 Test(activation, tanh_is_accurate_and_saturates)

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "base/work.h"
-#include "cli/report/certificate.h"
+#include "cli/report/report.h"
 #include "sim/bounds/bounds.h"
 #include "tests/sim/bounds/draw.h"
 

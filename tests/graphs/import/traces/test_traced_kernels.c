@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Is a kernel of a trace recognised by its operator's shapes and by its name? */
 #include "base/text/json.h"
-#include "graphs/import/traces/kernels.h"
+#include "graphs/import/traces/step_graph.h"
 #include "tests/graphs/graphs.h"
 #include "tests/test.h"
 
