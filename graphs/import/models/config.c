@@ -332,8 +332,8 @@ static emp_dtype read_dtype(emp_fields *text, emp_fields *whole)
     return strcmp(name, "float32") == 0 ? EMP_DTYPE_FLOAT : EMP_DTYPE_NONE;
 }
 
-/* A multimodal model has the member twice: transformers 4 heeds that of the text, transformers 5 that of the whole, which
- * it writes beside the former's default. */
+/* A multimodal model has the member twice. transformers 4 heeds the text's; transformers 5 heeds the whole's and writes
+ * the text model's default beside it. */
 static bool is_tied(emp_fields *text, emp_fields *whole, bool missing)
 {
     static const char name[] = "tie_word_embeddings";
@@ -342,8 +342,8 @@ static bool is_tied(emp_fields *text, emp_fields *whole, bool missing)
     return emp_fields_flag(text, name, false) || emp_fields_flag(whole, name, false);
 }
 
-/* What "per_layer_config" says of a layer, which transformers 5 writes where some layers have other sizes: {"03": {...}}.
- * \return NULL: nothing. */
+/* Finds the sizes that "per_layer_config" gives a layer; transformers 5 writes it where layers differ: {"03": {...}}.
+ * \return NULL: it gives none. */
 static const emp_json *layer_apart(const emp_fields *f, int32_t i)
 {
     char key[16];
@@ -411,7 +411,7 @@ static head_kind kind_of(const char *name, bool is_encoder)
     return HEAD_VOCABULARY;
 }
 
-/* As many classes as "id2label" names, of which 2 are the default. */
+/* The number of classes that "id2label" names, 2 by default. */
 static int32_t count_classes(emp_fields *whole)
 {
     const emp_json *names = emp_fields_find(whole, "id2label");
