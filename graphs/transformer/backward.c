@@ -165,7 +165,7 @@ static emp_port reduced(emp_tape *t, const emp_note *note, const char *leaf, emp
     return back(t, note, leaf, "Sum", &keep, in, 2);
 }
 
-/* What nothing trains has no gradient. */
+/* True if no gradient flows to a port, because nothing trains it. */
 static bool is_fixed(const emp_tape *t, emp_port port)
 {
     const char *type = emp_graph_builder_type(t->builder, port.op);

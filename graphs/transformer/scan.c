@@ -154,7 +154,7 @@ static void make_apart(emp_stack *s, emp_port x, emp_port out[3])
     }
 }
 
-/* What the factor of an update and the decay of a state are made of. */
+/* The operands of the factor of an update and of the decay of a state. */
 static void make_factors(emp_stack *s, emp_port x, emp_port out[2])
 {
     const emp_transformer_scan *c = sizes_of(s);

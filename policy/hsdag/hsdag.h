@@ -201,7 +201,7 @@ typedef struct {
     uint64_t         *allowed;      /**< [node] scratch */
     emp_real         *dy, *dx, *dh; /**< [node][max of W, X] scratch */
     emp_real         *dg, *d_mixed; /**< [node][W] scratch */
-    /* What goes into layers and comes out, of some rows, and layer norms: [row][W] scratch. */
+    /* Inputs and outputs of layers for some rows, and layer norms: [row][W] scratch. */
     emp_real  *in, *out, *d_out, *normal, *inverse;
     emp_real  *d_score, *d_factor, *d_logits;
     emp_arrays arrays;

@@ -51,7 +51,7 @@ static void layer(const emp_hsdag_net *n, emp_real *y, const emp_real *x, int32_
                              rng);
 }
 
-/* What a layer norm keeps, from a row on. */
+/* The values that a layer norm keeps, from a row on. */
 static emp_hsdag_norm rows_from(const emp_hsdag_net *n, const emp_hsdag_norm *norm,
                                 int64_t first)
 {

@@ -29,7 +29,7 @@ static void turn_short(emp_real *y, int64_t y_stride, const emp_real *x, int64_t
 }
 
 #if EMP_HAS_CLONES && !defined(EMP_REAL_DOUBLE)
-/* Of rows 4 q .. 4 q + 3, t[4 q + c] gets columns c, 4 + c, 8 + c and 12 + c, one after another. */
+/* Puts columns c, 4 + c, 8 + c and 12 + c of rows 4 q .. 4 q + 3 into t[4 q + c], one after another. */
 EMP_ONLY_AVX512 __attribute__((always_inline)) static inline void
 turn_fours(__m512 t[SIDE], const float *x, int64_t stride)
 {

@@ -91,7 +91,7 @@ bool emp_trace_is_graph(const emp_graph *graph);
 emp_status emp_trace_where(int32_t *gpu_of_op, const emp_graph *graph, bool is_by_stream,
                            emp_error *err);
 
-/* What the kernels of a profiler's trace do, so that their times can be scaled to other GPUs (kernels.c).
+/* Recognises what the kernels of a profiler's trace do, so that their times can be scaled to other GPUs (kernels.c).
  *
  * The operator around a kernel's launch has its arguments' shapes if the profiler had record_shapes. They give
  * the sizes of products, convolutions and attention, and the bytes of all else; the kernel's own name tells the

@@ -112,7 +112,7 @@ def make_model(config, dtype):
 
 
 def peak_of_torch(config, dtype, optimizer):
-    """Of the second step, which finds the optimizer's states."""
+    """Measures the second step, which finds the optimizer's states."""
     model = make_model(config, dtype)
     tokens = torch.zeros(BATCH, TOKENS, dtype=torch.int64, device="meta")
     make = {"adam": torch.optim.AdamW, "sgd": torch.optim.SGD}[optimizer]

@@ -32,7 +32,7 @@ import measure  # noqa: E402
 
 BATCH = 2
 PRODUCTS = ("Linear", "ExpertsMatMul", "BatchMatMul", "StreamWeights")
-# What docs/witnesses/transformers.md explains.
+# The differences that docs/witnesses/transformers.md explains.
 OWN_ATTENTION = ("gpt_neo", "falcon", "bloom", "mpt", "deepseek_v4", "llama4_text")
 OWN_CACHE = ("gpt_neo", "falcon", "deepseek_v4")
 CHOSEN_BY_BLOCKS = ("minimax_m3_vl_text",)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What transformers makes of a config: parameters on the device `meta`, and products, attention and caches of a prompt that
+"""Counts what transformers makes of a config: parameters on the device `meta`, and products, attention and caches of a prompt that
 a small model reads on the CPU."""
 
 import inspect

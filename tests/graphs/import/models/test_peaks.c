@@ -30,7 +30,7 @@ typedef struct {
 } kept;
 
 static const kept cases[] = {
-    /* Of each of two norms: its operand in float32 (in fp32 that is the sum before it), what it made, and the product with
+    /* Each of two norms keeps its operand in float32 (in fp32 that is the sum before it), what it made, and the product with
      * the weight; queries, keys, values and the result of attention. gate, up, activation, product. The last sum before the
      * last norm is its operand. Logits: log probabilities and two gradients, all in float32. */
     {"{'model_type':'llama','hidden_act':'silu'," SIZES "}",
@@ -90,7 +90,7 @@ static int64_t peak_of(const char *config, const char *options, int64_t *held)
     return task_run(&t).peak_bytes[1];
 }
 
-/* 2 sequences of 256 tokens. What is left is numbers of a token: ids, labels, sums of attention, losses. */
+/* 2 sequences of 256 tokens. The rest is numbers of a token: ids, labels, sums of attention, losses. */
 Test(peaks, are_of_the_tensors_that_autograd_keeps)
 {
     for (size_t i = 0; i < COUNT(cases); i++)
