@@ -242,8 +242,8 @@ void emp_hdp_agent_propose(emp_hdp_agent *agent, int32_t samples, const int32_t 
  *
  *     grad J = 1/k sum_j (R_j - b) grad log p(d_j) + e grad H
  *
- * where H is the mean entropy of an op's device and e the option `entropy`. The network is the grouper with devices for groups and Glorot-uniform
- * weights. Each of the k placements of an update is a draw of its own; as the network is
+ * where H is the mean entropy of an op's device and e the option `entropy`. The network is the grouper with devices for
+ * groups and Glorot-uniform weights. Each of the k placements of an update is a draw of its own; as the network is
  * small, the gradient of each one's log-probability is kept until its score is known. */
 
 typedef struct {

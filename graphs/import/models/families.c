@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* How the model types differ. Sources: the configurations and models of huggingface/transformers
- * 4.51 to 5.5, of which each function names what is peculiar to its type. */
+ * 4.51 to 5.24, of which each function names what is peculiar to its type. */
 #include "graphs/import/models/families.h"
 
 #include <string.h>
 
 #include "base/text/options.h"
-
-/* The model types with layer norms: GPT and its kin, and encoders. Sources as in families.c. */
 
 /* ---- decoders with layer norms ---- */
 
@@ -501,20 +499,7 @@ static void glm4_moe(emp_fields *f, emp_transformer_model *m)
         emp_model_product(emp_fields_integer(f, "n_shared_experts", 0), inner));
 }
 
-/* ---- types of transformers 5.24 that differ in one or two parts from others ---- */
-
-/* Experts that have as many shared ones as the member of that name says, by a bias of the router's choice. */
-static void experts_with_shared(emp_fields *f, emp_transformer_model *m, int32_t first,
-                                const char *shared)
-{
-    const int32_t inner = emp_fields_integer(f, "moe_intermediate_size", -1);
-    const int32_t count = emp_fields_integer(f, shared, 0);
-
-    m->has_correction_bias = true;
-    emp_model_experts(f, m, first, 1, emp_model_product(count, inner));
-}
-
-/* ---- dense ---- */
+/* ---- dense types that differ in one or two parts from others ---- */
 
 static void arcee(emp_fields *f, emp_transformer_model *m)
 {
@@ -559,7 +544,18 @@ static void hyperclovax(emp_fields *f, emp_transformer_model *m)
     m->names.post_2 = "post_norm2";
 }
 
-/* ---- with experts ---- */
+/* ---- such types with experts ---- */
+
+/* Experts that have as many shared ones as the member of that name says, by a bias of the router's choice. */
+static void experts_with_shared(emp_fields *f, emp_transformer_model *m, int32_t first,
+                                const char *shared)
+{
+    const int32_t inner = emp_fields_integer(f, "moe_intermediate_size", -1);
+    const int32_t count = emp_fields_integer(f, shared, 0);
+
+    m->has_correction_bias = true;
+    emp_model_experts(f, m, first, 1, emp_model_product(count, inner));
+}
 
 /* The shared expert is as wide as a routed one. */
 static void hunyuan_moe(emp_fields *f, emp_transformer_model *m)

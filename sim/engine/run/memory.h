@@ -107,8 +107,8 @@ static inline int32_t *emp_run_chunk_of_op(const emp_engine *sim, int32_t op)
     return EMP_RULES.has_chunks ? &sim->chunk_of_op[op] : NULL;
 }
 
-/** Drops one user of a root, which is in \a memory. Who is the last one depends on the
- * placement, so where memory is no more than a sum nothing branches. */
+/** Drops one user of a root, which is in \a memory. The placement decides which user is the last one, so no branch would
+ * foresee it, and there is none where memory is only a sum. */
 static inline void emp_run_release_in(emp_engine *sim, emp_sim_memory *memory,
                                       int32_t root)
 {
