@@ -9,7 +9,7 @@
  * A server does one thing at a time. It receives a copy when it has done all ops on its host of rounds before the first
  * that reads it, and the hop of the copy begins then.
  *
- * Rounds are the levels of the graph. An op that depends on a later round belongs to that one, so that nothing waits for
+ * Rounds are the levels of the graph, unless these are the order of its program, which is one round. An op that depends on a later round belongs to that one, so that nothing waits for
  * a round that waits for it. Runs with fused ops, and those whose GPUs have host threads, have no client. */
 #include "sim/engine/engine.h"
 
@@ -76,6 +76,11 @@ static void find_rounds(emp_engine *sim, uint8_t *round)
     }
 }
 
+static bool has_rounds(const emp_graph *graph)
+{
+    return graph->has_levels && !graph->in_program_order;
+}
+
 static int32_t host_of(const emp_engine *sim, int32_t device)
 {
     return sim->problem->machine->device[device].host;
@@ -94,7 +99,7 @@ emp_status emp_engine_set_client(emp_engine *sim, const emp_problem *problem,
     const size_t ops = (size_t)sim->op_count;
     const size_t copies = (size_t)(sim->first_copy + sim->copy_limit);
 
-    if (!problem->runtime.events.client || !problem->graph->has_levels ||
+    if (!problem->runtime.events.client || !has_rounds(problem->graph) ||
         sim->rules.serial_issue || !has_several_hosts(sim))
         return EMP_OK;
     emp_sim_client *client = EMP_ADD_ARRAY(&sim->arrays, emp_sim_client, 1);

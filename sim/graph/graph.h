@@ -46,7 +46,8 @@ typedef struct {
     bool    is_folded;        /**< constant: computed before the step, costs nothing */
     bool    is_alias;         /**< output 0 is input 0's buffer */
     uint8_t
-        level; /**< that its device serves it at where no decision says so: rounds of a step */
+        level; /**< that its device serves it at where no decision says so: rounds of a
+                  step, or parts of a program */
 } emp_op;
 
 _Static_assert(sizeof(emp_op) == 32 && sizeof(emp_tensor) == 32, "graphs have millions");
@@ -173,6 +174,8 @@ struct emp_graph {
 
     emp_graph_source source;     /**< set by front ends; no part of the hash */
     bool             has_levels; /**< not all ops have level 0 */
+    bool
+        in_program_order; /**< levels are the order of a program, and no rounds of a step */
 
     bool    *is_target;           /**< [op] what a step fetches or runs: train op, loss */
     int32_t  unknown_op_count;    /**< ops whose type is not in the table */

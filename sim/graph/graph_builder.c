@@ -549,6 +549,11 @@ void emp_graph_builder_assume_kernels(emp_graph_builder *b) { b->has_all_kernels
 
 void emp_graph_builder_leave_targets(emp_graph_builder *b) { b->leaves_hash = true; }
 
+void emp_graph_builder_set_program_order(emp_graph_builder *b)
+{
+    b->in_program_order = true;
+}
+
 int32_t emp_graph_builder_op_count(const emp_graph_builder *b) { return b->node_count; }
 
 emp_op_id emp_graph_builder_find_expected(const emp_graph_builder *b,

@@ -111,6 +111,9 @@ void emp_graph_builder_leave_targets(emp_graph_builder *b);
  * limits of element types, int32 in host memory, and the kernels of a softmax, a sum and a loss are TensorFlow r1.3's. */
 void emp_graph_builder_assume_kernels(emp_graph_builder *b);
 
+/** Says that levels are the order of one program (emp_graph.in_program_order): the step has no rounds. */
+void emp_graph_builder_set_program_order(emp_graph_builder *b);
+
 /* Queries on what has been built so far. */
 int32_t   emp_graph_builder_op_count(const emp_graph_builder *b);
 emp_op_id emp_graph_builder_find(const emp_graph_builder *b, const char *name,

@@ -61,7 +61,8 @@ struct emp_graph_builder {
     const char          *stated_model[EMP_STATED_MODELS_MAX];
     int32_t              stated_model_count;
     bool                 has_model_times, has_kernels, has_collectives;
-    bool                 has_all_kernels; /**< emp_graph_builder_assume_kernels() */
+    bool                 has_all_kernels;  /**< emp_graph_builder_assume_kernels() */
+    bool                 in_program_order; /**< emp_graph_builder_set_program_order() */
     bool leaves_hash; /**< who finishes the graph sets its targets and thereby its hash */
 
     emp_tensor_info *input_buffer; /**< inputs of the op being inferred */

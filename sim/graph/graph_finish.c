@@ -417,6 +417,7 @@ static void empty_builder(emp_graph_builder *b)
     b->type_count = 0;
     b->stated_model_count = 0;
     b->has_model_times = b->has_kernels = b->has_collectives = b->leaves_hash = false;
+    b->in_program_order = false;
     b->has_all_kernels = false;
 }
 
@@ -447,6 +448,7 @@ emp_status emp_graph_builder_finish(emp_graph_builder *b, emp_graph **out, emp_e
     if (b->node[0].stated != NULL) EMP_TRY(emp_graph_allocate_stated(g, err));
     if (is_any_bound(b)) EMP_TRY(emp_graph_allocate_colocation(g, err));
     memcpy(g->topo, topo, (size_t)g->op_count * sizeof *topo);
+    g->in_program_order = b->in_program_order;
     fill_rows(b, g);
     EMP_TRY(fill_ops(b, g, err));
     EMP_TRY(emp_stated_finish(b, g, err));

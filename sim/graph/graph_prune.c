@@ -237,6 +237,7 @@ emp_status emp_graph_prune(emp_graph **out, const emp_graph *whole, emp_error *e
     EMP_TRY(emp_graph_derive(g, &held, true, err));
     g->source = whole->source;
     g->has_levels = whole->has_levels;
+    g->in_program_order = whole->in_program_order;
 
     *out = g;
     g = NULL;

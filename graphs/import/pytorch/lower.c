@@ -501,6 +501,7 @@ static emp_status emp_torch_lower(emp_graph_builder     *builder,
           .builder = builder, .calls = calls, .p = calls->program, .roles = roles};
     order_of_buffers order = {0};
 
+    emp_graph_builder_set_program_order(builder);
     EMP_TRY(plan(&l, err));
     if (l.op_count == 0) EMP_FAIL(EMP_EFORMAT, "the graph has no op");
     EMP_TRY(bind_modules(&l, err));

@@ -174,6 +174,20 @@ Test(client, a_copy_of_a_later_round_holds_up_none_before_it)
         20 + 2 * COPY + 3 * (HOP_NS + 1000));
 }
 
+/* The order of a program is no row of rounds: the first op of the server reads what was made late, and the client waits for
+ * no copy, so that only the order of its ops counts. */
+Test(client, takes_the_order_of_a_program_for_one_round)
+{
+    OWN_TASK       t;
+    emp_sim_result r = {0};
+
+    create(&t, two_rounds, rounds, (how){.is_client = true, .weight = 1});
+    t.graph->in_program_order = true;
+    r = task_run(&t);
+    cr_expect_eq(r.step_time_ns, two_ns((how){.weight = 1}));
+    cr_expect_eq(r.step_time_ns, 20 + COPY + COPY + 10);
+}
+
 Test(client, survives_every_allocation_failure)
 {
     OWN_TASK  t;
