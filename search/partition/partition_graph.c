@@ -12,8 +12,7 @@ static const double cpu_bytes_per_s = 32e9;
 
 static double bytes_of(const emp_tensor *tensor)
 {
-    return (double)emp_shape_elements(tensor->shape) *
-           (double)emp_dtype_bytes(tensor->dtype);
+    return (double)emp_dtype_size_bytes(tensor->dtype, emp_shape_elements(tensor->shape));
 }
 
 /* The bytes that an op reads and makes. */

@@ -289,8 +289,11 @@ static emp_format format_of_dtype(emp_dtype dtype, emp_format fp32_as)
     case EMP_DTYPE_HALF: return EMP_FORMAT_FP16;
     case EMP_DTYPE_BFLOAT16: return EMP_FORMAT_BF16;
     case EMP_DTYPE_INT8: return EMP_FORMAT_INT8;
+    case EMP_DTYPE_FLOAT6_E2M3:
     case EMP_DTYPE_FLOAT8_E4M3:
     case EMP_DTYPE_FLOAT8_E5M2: return EMP_FORMAT_FP8;
+    case EMP_DTYPE_FLOAT4_E2M1:
+    case EMP_DTYPE_FLOAT4_E2M1_X2:
     case EMP_DTYPE_NVFP4_W4A4: return EMP_FORMAT_FP4;
     case EMP_DTYPE_FLOAT: return fp32_as;
     case EMP_DTYPE_DOUBLE: return EMP_FORMAT_FP64;
@@ -310,8 +313,10 @@ static emp_dtype operand_dtype(const emp_graph *g, emp_op_id op)
         return EMP_DTYPE_NONE;
     for (int32_t i = 0; i < 2; i++) {
         of[i] = (emp_dtype)g->tensor[input[i]].dtype;
-        if (of[i] == EMP_DTYPE_UINT8) of[i] = EMP_DTYPE_INT8;
+        if (emp_dtype_is_integer(of[i]) && emp_dtype_bits(of[i]) <= 8)
+            of[i] = EMP_DTYPE_INT8;
         if (of[i] == EMP_DTYPE_FLOAT8_E5M2) of[i] = EMP_DTYPE_FLOAT8_E4M3;
+        if (of[i] == EMP_DTYPE_FLOAT6_E3M2) of[i] = EMP_DTYPE_FLOAT6_E2M3;
     }
     return of[0] == of[1] ? of[0] : EMP_DTYPE_NONE;
 }

@@ -29,6 +29,53 @@ static int32_t block_of(emp_dtype dtype)
                                                                                  : -1;
 }
 
+/* ---- narrow types ---- */
+
+static const struct {
+    const char *name;
+    int32_t     bits;
+} narrow[] = {{"int4", 4},          {"uint4", 4},          {"int2", 2},
+              {"uint2", 2},         {"int1", 1},           {"uint1", 1},
+              {"float4_e2m1fn", 4}, {"float6_e2m3fn", 6},  {"float6_e3m2fn", 6},
+              {"float8_e3m4", 8},   {"float8_e8m0fnu", 8}, {"float4_e2m1fn_x2", 8},
+              {"complex32", 32}};
+
+enum { NARROW = sizeof narrow / sizeof *narrow };
+
+_Static_assert((int)EMP_DTYPE_INT4 + (int)NARROW == (int)EMP_DTYPE_COMPLEX32 + 1,
+               "a row for each type");
+
+static bool is_narrow(emp_dtype dtype)
+{
+    return dtype >= EMP_DTYPE_INT4 && dtype <= EMP_DTYPE_COMPLEX32;
+}
+
+int32_t emp_dtype_bits(emp_dtype dtype)
+{
+    return is_narrow(dtype) ? narrow[dtype - EMP_DTYPE_INT4].bits
+                            : 8 * emp_dtype_bytes(dtype);
+}
+
+int32_t emp_dtype_values(emp_dtype dtype)
+{
+    return dtype == EMP_DTYPE_FLOAT4_E2M1_X2 ? 2 : 1;
+}
+
+bool emp_dtype_is_integer(emp_dtype dtype)
+{
+    switch (dtype) {
+    case EMP_DTYPE_UINT8:
+    case EMP_DTYPE_INT8:
+    case EMP_DTYPE_UINT16:
+    case EMP_DTYPE_INT16:
+    case EMP_DTYPE_UINT32:
+    case EMP_DTYPE_INT32:
+    case EMP_DTYPE_UINT64:
+    case EMP_DTYPE_INT64: return true;
+    default: return dtype >= EMP_DTYPE_INT4 && dtype <= EMP_DTYPE_UINT1;
+    }
+}
+
 /* ---- groups ---- */
 
 enum { GROUP_SIZES = 5 };
@@ -154,6 +201,8 @@ int64_t emp_dtype_size_bytes(emp_dtype dtype, int64_t elements)
         return emp_add_saturating(quotient(elements, 2), quotient(elements, 16));
     default: break;
     }
+    if (emp_dtype_bits(dtype) % 8 != 0)
+        return quotient(emp_mul_saturating(elements, emp_dtype_bits(dtype)), 8);
     if (number < 0) return emp_mul_saturating(elements, emp_dtype_bytes(dtype));
     int64_t whole = elements / blocks[number].elements;
     bool    is_cut = elements % blocks[number].elements != 0;
@@ -224,7 +273,7 @@ int32_t emp_dtype_bytes(emp_dtype dtype)
     case EMP_DTYPE_INT64:
     case EMP_DTYPE_COMPLEX64: return 8;
     case EMP_DTYPE_COMPLEX128: return 16;
-    default: return 0;
+    default: return is_narrow(dtype) ? narrow[dtype - EMP_DTYPE_INT4].bits / 8 : 0;
     }
 }
 
@@ -259,6 +308,7 @@ const char *emp_dtype_name(emp_dtype dtype)
     case EMP_DTYPE_MXFP8: return "mxfp8";
     case EMP_DTYPE_NVFP4_W4A4: return "nvfp4, with activations in nvfp4";
     default:
+        if (is_narrow(dtype)) return narrow[dtype - EMP_DTYPE_INT4].name;
         if (is_grouped(dtype)) return grouping_of(dtype).name;
         return block_of(dtype) < 0 ? "other" : blocks[block_of(dtype)].name;
     }

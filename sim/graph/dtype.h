@@ -35,6 +35,21 @@ typedef enum {
     EMP_DTYPE_UINT64 = 23,
     EMP_DTYPE_FLOAT8_E5M2 = 24,
     EMP_DTYPE_FLOAT8_E4M3 = 25,
+    /* Types that TensorFlow's DataType lacks or keeps in a byte: */
+    EMP_DTYPE_INT4 =
+        48, /**< the first of those with fewer than 8 bits, packed without holes */
+    EMP_DTYPE_UINT4,
+    EMP_DTYPE_INT2,
+    EMP_DTYPE_UINT2,
+    EMP_DTYPE_INT1,
+    EMP_DTYPE_UINT1,
+    EMP_DTYPE_FLOAT4_E2M1,
+    EMP_DTYPE_FLOAT6_E2M3,
+    EMP_DTYPE_FLOAT6_E3M2,
+    EMP_DTYPE_FLOAT8_E3M4,
+    EMP_DTYPE_FLOAT8_E8M0,    /**< scales of blocks: powers of two */
+    EMP_DTYPE_FLOAT4_E2M1_X2, /**< PyTorch's: two of e2m1, of which shapes count one */
+    EMP_DTYPE_COMPLEX32,
     EMP_DTYPE_GGML =
         64, /**< plus ggml's number of a type whose elements come in blocks */
     EMP_DTYPE_GROUPED = 112,  /**< and more: emp_dtype_grouped() */
@@ -48,8 +63,14 @@ typedef enum {
 
 enum { EMP_GGML_TYPES = 42 };
 
-/** Bytes of one element; 0 for types without a fixed size in device memory. */
+/** Bytes of one element; 0 for types without a fixed size in device memory, and for those of fewer than 8 bits. */
 int32_t emp_dtype_bytes(emp_dtype dtype);
+/** Bits of one element of a type without blocks or scales; 0 for types without a fixed size. */
+int32_t emp_dtype_bits(emp_dtype dtype);
+/** Whole numbers with or without a sign; no truth values. */
+bool emp_dtype_is_integer(emp_dtype dtype);
+/** Numbers in one element: 2 of types that hold two, else 1. */
+int32_t emp_dtype_values(emp_dtype dtype);
 /** Elements of a block of one of ggml's types; 1 of all else. */
 int32_t emp_dtype_block(emp_dtype dtype);
 

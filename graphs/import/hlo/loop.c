@@ -18,11 +18,7 @@ static bool is_op(const emp_hlo_module *m, const emp_hlo_instruction *i, const c
 static bool is_whole(const emp_tensor_info *t)
 {
     return emp_shape_elements(&t->shape) == 1 &&
-           (t->dtype == EMP_DTYPE_BOOL || t->dtype == EMP_DTYPE_INT8 ||
-            t->dtype == EMP_DTYPE_INT16 || t->dtype == EMP_DTYPE_INT32 ||
-            t->dtype == EMP_DTYPE_INT64 || t->dtype == EMP_DTYPE_UINT8 ||
-            t->dtype == EMP_DTYPE_UINT16 || t->dtype == EMP_DTYPE_UINT32 ||
-            t->dtype == EMP_DTYPE_UINT64);
+           (t->dtype == EMP_DTYPE_BOOL || emp_dtype_is_integer(t->dtype));
 }
 
 /* ---- arithmetic ---- */

@@ -5,14 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-static bool onnx_is_integer(emp_dtype dtype)
-{
-    return dtype == EMP_DTYPE_INT64 || dtype == EMP_DTYPE_INT32 ||
-           dtype == EMP_DTYPE_UINT8 || dtype == EMP_DTYPE_INT8 ||
-           dtype == EMP_DTYPE_INT16 || dtype == EMP_DTYPE_UINT16 ||
-           dtype == EMP_DTYPE_UINT32 || dtype == EMP_DTYPE_UINT64;
-}
-
 /* ---- element types ---- */
 
 /* ---- arithmetic ---- */
@@ -127,7 +119,7 @@ static bool fold_binary(emp_onnx_call *c, double (*fn)(double, double), bool is_
         if (!emp_onnx_array_in(c, i, &b) ||
             !emp_onnx_broadcast(&a.shape, &second, &shape))
             return false;
-        bool    is_whole = onnx_is_integer(a.dtype);
+        bool    is_whole = emp_dtype_is_integer(a.dtype);
         double *number = emp_onnx_room_for(c, &shape);
         if (number == NULL) return false;
         emp_onnx_strides(&a.shape, &shape, stride_a);
@@ -161,7 +153,7 @@ static bool fold_unary(emp_onnx_call *c, double (*fn)(double), bool is_predicate
 /* A float that a 32-bit integer cannot hold becomes the least one, as on x86. */
 static double cast_number(emp_dtype from, emp_dtype to, double x)
 {
-    bool is_narrow = onnx_is_integer(to) && to != EMP_DTYPE_INT64 &&
+    bool is_narrow = emp_dtype_is_integer(to) && to != EMP_DTYPE_INT64 &&
                      to != EMP_DTYPE_UINT64 && to != EMP_DTYPE_UINT32;
 
     if (is_narrow && emp_dtype_is_float(from) && !(fabs(trunc(x)) < 0x1p31))

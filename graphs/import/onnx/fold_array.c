@@ -71,6 +71,10 @@ double emp_onnx_round_to(emp_dtype dtype, double x)
     case EMP_DTYPE_BOOL: return x != 0.0;
     case EMP_DTYPE_INT8: return wrap(x, 8, true);
     case EMP_DTYPE_UINT8: return wrap(x, 8, false);
+    case EMP_DTYPE_INT4: return wrap(x, 4, true);
+    case EMP_DTYPE_UINT4: return wrap(x, 4, false);
+    case EMP_DTYPE_INT2: return wrap(x, 2, true);
+    case EMP_DTYPE_UINT2: return wrap(x, 2, false);
     case EMP_DTYPE_INT16: return wrap(x, 16, true);
     case EMP_DTYPE_UINT16: return wrap(x, 16, false);
     case EMP_DTYPE_INT32: return wrap(x, 32, true);

@@ -111,7 +111,7 @@ static void bit_cast(emp_onnx_call *c, const char *word)
     emp_port              in = emp_onnx_in_port(c, 0);
 
     if (x == NULL || to == EMP_DTYPE_NONE ||
-        emp_dtype_bytes(x->dtype) != emp_dtype_bytes(to)) {
+        emp_dtype_bits(x->dtype) != emp_dtype_bits(to)) {
         emp_onnx_refuse(c,
                         "the element type %lld has not as many bits as that of its input",
                         (long long)emp_onnx_int(c, "to", 0));
@@ -133,18 +133,25 @@ static void prelu(emp_onnx_call *c, const char *word)
     emp_onnx_out(c, 0, emp_onnx_emit2(c, word, emp_onnx_in_port(c, 0), slope));
 }
 
+/* Scales and zero points of channels or of blocks are read as tensors; one of all elements is no more than a number. */
 static void quantize(emp_onnx_call *c, const char *word)
 {
     const emp_onnx_value *zero = emp_onnx_in(c, 2), *scale = emp_onnx_in(c, 1);
     bool                  is_back = strcmp(word, "DequantizeLinear") == 0;
     emp_op_attrs attrs = {.out_type = is_back ? EMP_DTYPE_FLOAT : EMP_DTYPE_UINT8};
-    emp_port     x = emp_onnx_in_port(c, 0);
+    emp_port     x[3] = {emp_onnx_in_port(c, 0)};
+    int32_t      count = 1;
 
+    for (int32_t i = 1; i < 3; i++) {
+        const emp_onnx_value *of_block = emp_onnx_in(c, i);
+        if (of_block != NULL && emp_shape_elements(&of_block->shape) > 1)
+            x[count++] = emp_onnx_in_port(c, i);
+    }
     if (is_back && scale != NULL) attrs.out_type = scale->dtype;
     if (!is_back && zero != NULL) attrs.out_type = zero->dtype;
     emp_dtype given = emp_onnx_dtype(emp_onnx_int(c, "output_dtype", 0));
     if (given != EMP_DTYPE_NONE) attrs.out_type = given;
-    emp_onnx_out(c, 0, emp_onnx_emit(c, word, &attrs, &x, 1));
+    emp_onnx_out(c, 0, emp_onnx_emit(c, word, &attrs, x, count));
 }
 
 /* silu(a) * b */

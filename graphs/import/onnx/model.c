@@ -357,8 +357,9 @@ emp_dtype emp_onnx_dtype(int64_t type)
         EMP_DTYPE_UINT32,      EMP_DTYPE_UINT64,      EMP_DTYPE_COMPLEX64,
         EMP_DTYPE_COMPLEX128,  EMP_DTYPE_BFLOAT16,    EMP_DTYPE_FLOAT8_E4M3,
         EMP_DTYPE_FLOAT8_E4M3, EMP_DTYPE_FLOAT8_E5M2, EMP_DTYPE_FLOAT8_E5M2,
-        EMP_DTYPE_UINT8,       EMP_DTYPE_INT8,        EMP_DTYPE_INT8,
-        EMP_DTYPE_UINT8,       EMP_DTYPE_UINT8,       EMP_DTYPE_INT8};
+        EMP_DTYPE_UINT4,       EMP_DTYPE_INT4,        EMP_DTYPE_FLOAT4_E2M1,
+        EMP_DTYPE_FLOAT8_E8M0, EMP_DTYPE_UINT2,       EMP_DTYPE_INT2,
+        EMP_DTYPE_FLOAT6_E2M3, EMP_DTYPE_FLOAT6_E3M2};
 
     return type >= 0 && type < (int64_t)(sizeof types / sizeof types[0]) ? types[type]
                                                                          : EMP_DTYPE_NONE;

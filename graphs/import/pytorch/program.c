@@ -32,7 +32,9 @@ static emp_dtype torch_dtype(const char *name)
         {"complex128", "cdouble", EMP_DTYPE_COMPLEX128},
         {"float8_e4m3fn", "float8_e4m3fnuz", EMP_DTYPE_FLOAT8_E4M3},
         {"float8_e5m2", "float8_e5m2fnuz", EMP_DTYPE_FLOAT8_E5M2},
-        {"float8_e8m0fnu", "float4_e2m1fn_x2", EMP_DTYPE_UINT8},
+        {"float8_e8m0fnu", "f8e8m0", EMP_DTYPE_FLOAT8_E8M0},
+        {"float4_e2m1fn_x2", "f4e2m1x2", EMP_DTYPE_FLOAT4_E2M1_X2},
+        {"complex32", "chalf", EMP_DTYPE_COMPLEX32},
         {"qint8", "quint8", EMP_DTYPE_INT8},
         {"qint32", "qint32", EMP_DTYPE_INT32},
     };

@@ -13,7 +13,7 @@ static emp_dtype dtype_of(int64_t number)
     static const emp_dtype low[] = {
         EMP_DTYPE_NONE,   EMP_DTYPE_UINT8,     EMP_DTYPE_INT8,      EMP_DTYPE_INT16,
         EMP_DTYPE_INT32,  EMP_DTYPE_INT64,     EMP_DTYPE_HALF,      EMP_DTYPE_FLOAT,
-        EMP_DTYPE_DOUBLE, EMP_DTYPE_COMPLEX64, EMP_DTYPE_COMPLEX64, EMP_DTYPE_COMPLEX128,
+        EMP_DTYPE_DOUBLE, EMP_DTYPE_COMPLEX32, EMP_DTYPE_COMPLEX64, EMP_DTYPE_COMPLEX128,
         EMP_DTYPE_BOOL,   EMP_DTYPE_BFLOAT16};
 
     if (number >= 0 && number < (int64_t)(sizeof low / sizeof low[0])) return low[number];
@@ -23,6 +23,9 @@ static emp_dtype dtype_of(int64_t number)
     case 31: return EMP_DTYPE_FLOAT8_E4M3;
     case 30:
     case 32: return EMP_DTYPE_FLOAT8_E5M2;
+    case 33: return EMP_DTYPE_FLOAT8_E8M0;
+    case 34: return EMP_DTYPE_UINT32;
+    case 35: return EMP_DTYPE_UINT64;
     default: return EMP_DTYPE_NONE;
     }
 }

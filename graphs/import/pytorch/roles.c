@@ -43,11 +43,7 @@ static bool is_alike(const emp_tensor_info *a, const emp_tensor_info *b)
 
 static bool is_float(emp_dtype dtype)
 {
-    return dtype != EMP_DTYPE_BOOL && dtype != EMP_DTYPE_UINT8 &&
-           dtype != EMP_DTYPE_INT8 && dtype != EMP_DTYPE_INT16 &&
-           dtype != EMP_DTYPE_INT32 && dtype != EMP_DTYPE_INT64 &&
-           dtype != EMP_DTYPE_UINT16 && dtype != EMP_DTYPE_UINT32 &&
-           dtype != EMP_DTYPE_UINT64;
+    return dtype != EMP_DTYPE_BOOL && !emp_dtype_is_integer(dtype);
 }
 
 /* ---- new values ---- */

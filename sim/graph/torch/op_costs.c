@@ -39,6 +39,7 @@ static void cost_product(const emp_op_view *op, int32_t first, emp_op_cost *cost
     const emp_shape *a = &op->input[first].shape, *b = &op->input[first + 1].shape;
     const emp_shape *out = &op->output[0].shape, *stated = &op->attrs->product;
     int64_t          elements = emp_shape_elements(a), k = dim_of(a, -1);
+    int64_t sums = emp_mul_saturating(k, emp_dtype_values(op->input[first].dtype));
 
     if (has_stated_sizes(op->attrs)) {
         set_product(op, EMP_OP_GEMM, dim_of(stated, 0), dim_of(stated, 1),
@@ -46,12 +47,12 @@ static void cost_product(const emp_op_view *op, int32_t first, emp_op_cost *cost
     } else if (b->rank <= 2) {
         int64_t n = b->rank == 1 ? 1 : dim_of(out, -1), rows = divide(elements, k);
         int64_t made = divide(emp_shape_elements(out), n);
-        set_product(op, EMP_OP_GEMM, 1, rows < made ? rows : made, n, k, cost);
+        set_product(op, EMP_OP_GEMM, 1, rows < made ? rows : made, n, sums, cost);
     } else {
         int64_t m = dim_of(a, -2), n = dim_of(out, -1);
         int64_t own = divide(elements, emp_mul_saturating(m, k));
         int64_t made = divide(emp_shape_elements(out), emp_mul_saturating(m, n));
-        set_product(op, EMP_OP_GEMM, own > made ? own : made, m, n, k, cost);
+        set_product(op, EMP_OP_GEMM, own > made ? own : made, m, n, sums, cost);
     }
 }
 
@@ -296,7 +297,7 @@ EMP_COST(bag)
     double  indices = (double)emp_shape_elements(&op->input[1].shape);
     int64_t width = dim_of(&op->input[0].shape, -1);
     double  elements = indices * (double)width;
-    double  bytes = elements * emp_dtype_bytes(op->input[0].dtype);
+    double  bytes = elements * emp_dtype_bits(op->input[0].dtype) / 8;
 
     emp_op_cost_movement(op, cost);
     cost->flops = elements;

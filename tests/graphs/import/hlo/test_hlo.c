@@ -388,23 +388,52 @@ Test(hlo, scopes_of_metadata_are_in_names)
     cr_expect(graph_waits(g, "c", "a"));
 }
 
-Test(hlo, element_types_have_their_bytes)
+/* The bits that XLA's memory_analysis() counts for an argument of a compiled function: elements of fewer than 8 are packed. */
+Test(hlo, element_types_have_their_bits)
 {
     static const struct {
         const char *type;
-        int64_t     bytes;
-    } types[] = {{"pred", 1}, {"s4", 1},    {"s8", 1},  {"u16", 2},      {"bf16", 2},
-                 {"f16", 2},  {"f32", 4},   {"s64", 8}, {"f8e4m3fn", 1}, {"f8e5m2", 1},
-                 {"c64", 8},  {"c128", 16}, {"f64", 8}, {"u32", 4}};
+        int64_t     bits;
+    } types[] = {{"pred", 8},      {"s8", 8},         {"u16", 16},      {"bf16", 16},
+                 {"f16", 16},      {"f32", 32},       {"s64", 64},      {"f8e4m3fn", 8},
+                 {"f8e5m2", 8},    {"c64", 64},       {"c128", 128},    {"f64", 64},
+                 {"u32", 32},      {"s4", 4},         {"u4", 4},        {"s2", 2},
+                 {"u2", 2},        {"f4e2m1fn", 4},   {"f8e3m4", 8},    {"f8e4m3", 8},
+                 {"f8e8m0fnu", 8}, {"f8e4m3fnuz", 8}, {"f8e5m2fnuz", 8}};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         emp_graph *g = hlo_graph(
             scratch_print(
-                "HloModule t\nENTRY e {\nROOT a = %s[3,5]{1,0:T(8,128)(2,1)S(1)} "
+                "HloModule t\nENTRY e {\nROOT a = %s[3,5]{1,0:T(8,128)(2,1)E(4)S(1)} "
                 "parameter(0)\n}\n",
                 types[i].type),
             NULL);
-        cr_expect_eq(g->tensor[0].bytes, 15 * types[i].bytes, "%s", types[i].type);
+        cr_expect_eq(g->tensor[0].bytes, (15 * types[i].bits + 7) / 8, "%s",
+                     types[i].type);
     }
+}
+
+/* Weights of 4 bits, converted in the kernel of a product, are read as such. */
+Test(hlo, packed_weights_are_read_packed)
+{
+    static const cost costs[] = {{"f",
+                                  EMP_OP_GEMM,
+                                  2.0 * 8 * 128 * 64 + 64 * 128,
+                                  64 * 128 / 2 + 8 * 64 * 2,
+                                  8 * 128 * 2,
+                                  {1, 8, 128, 64}},
+                                 {NULL, EMP_OP_GEMM, 0, 0, 0, {0}}};
+
+    expect_costs(
+        hlo_graph(HEAD
+                  "%c {\n%p = s4[64,128]{1,0:E(4)} parameter(0)\n"
+                  "%q = bf16[8,64] parameter(1)\n%r = bf16[64,128] convert(%p)\n"
+                  "ROOT %d = bf16[8,128] dot(%q, %r), lhs_contracting_dims={1}, "
+                  "rhs_contracting_dims={0}\n}\n"
+                  "ENTRY %main {\n%w = s4[64,128]{1,0:E(4)} parameter(0)\n"
+                  "%x = bf16[8,64] parameter(1)\n"
+                  "ROOT %f = bf16[8,128] fusion(%w, %x), kind=kOutput, calls=%c\n}\n",
+                  NULL),
+        costs);
 }
 
 #define X "%x = f32[2,3] parameter(0)\n"

@@ -53,6 +53,11 @@ Test(safetensors, tells_types_shapes_and_bytes)
     cr_expect_eq(a->dtype, EMP_DTYPE_BFLOAT16);
     cr_expect_eq(a->bytes, 12);
     cr_expect(a->shape.rank == 2 && a->shape.dim[0] == 2 && a->shape.dim[1] == 3);
+    cr_expect_eq(emp_safetensors_find(&h, "c")->dtype, EMP_DTYPE_FLOAT4_E2M1);
+    cr_expect_eq(emp_safetensors_find(&h, "e")->dtype, EMP_DTYPE_FLOAT6_E2M3);
+    for (int32_t i = 0; i < h.count; i++) /* data_offsets say how many */
+        cr_expect_eq(emp_dtype_tensor_bytes(h.tensor[i].dtype, &h.tensor[i].shape),
+                     h.tensor[i].bytes, "%s", h.tensor[i].name);
     cr_expect_null(emp_safetensors_find(&h, "__metadata__"));
 }
 

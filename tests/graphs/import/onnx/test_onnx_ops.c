@@ -248,6 +248,29 @@ Test(onnx_ops, tables_of_four_bits_count_as_such)
     }
 }
 
+/* Types of fewer than 8 bits are packed, "4bitx2" and "2bitx4" (onnx.proto, raw_data). The scales of blocks are read besides. */
+Test(onnx_ops, small_weights_have_the_bytes_of_their_bits)
+{
+    static const struct {
+        int type, bits;
+    } types[] = {{21, 4}, {22, 4}, {23, 4}, {25, 2}, {26, 2}, {24, 8}, {3, 8}, {17, 8}};
+
+    for (size_t i = 0; i < COUNT(types); i++) {
+        const int64_t bytes = 64 * 32 * types[i].bits / 8;
+        start();
+        onnx_text(&w, scratch_print("in x 3,64; weight q %d:64,32; weight s 2,32; out y",
+                                    types[i].type));
+        onnx_text(&w, "d = DequantizeLinear q,s axis=0 block_size=32; y = MatMul x,d");
+        emp_graph *g = onnx_load(&w, 23, NULL, NULL);
+        cr_expect_eq(g->parameter_bytes, bytes, "type %d: %lld", types[i].type,
+                     (long long)g->parameter_bytes);
+        const emp_op_cost *cost = g->op[graph_find(g, "d")].cost;
+        cr_expect_eq(cost->bytes_read, bytes + 2 * 32 * 4, "type %d: %lld", types[i].type,
+                     (long long)cost->bytes_read);
+        cr_expect_eq(cost->bytes_written, 64 * 32 * 4, "type %d", types[i].type);
+    }
+}
+
 /* ONNX Runtime's models of tied embeddings have one tensor for the table and the last product. */
 Test(onnx_ops, quantised_weights_of_several_readers_are_held_once)
 {

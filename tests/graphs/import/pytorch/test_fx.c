@@ -464,6 +464,24 @@ Test(fx, ops_run_in_the_order_of_the_program)
     cr_expect_eq(r.peak_bytes[1], 3 * N_BYTES, "%lld", (long long)r.peak_bytes[1]);
 }
 
+/* Sizes of a float4_e2m1fn_x2 count bytes, of which each holds two numbers: the product has 2 m n k FLOPs. */
+Test(fx, a_product_of_packed_floats_has_all_its_terms)
+{
+    emp_graph *g = load_nodes(
+        INPUT("a", "[128,32]", "float4_e2m1fn_x2") INPUT("b", "[32,256]",
+                                                         "float4_e2m1fn_x2")
+            INPUT("s", "[512]", "float8_e8m0fnu") INPUT("t", "[1024]", "float8_e8m0fnu")
+                CALL("y", "aten._scaled_mm.default",
+                     "{'node':'a'},{'node':'b'},{'node':'s'},{'node':'t'}", "[128,256]",
+                     "bfloat16"),
+        "{'node':'y'}");
+    const emp_op_cost *cost = g->op[graph_find(g, "y")].cost;
+
+    cr_expect_eq(cost->flops, 2.0 * 128 * 256 * 64);
+    cr_expect_eq(cost->k, 64);
+    cr_expect_eq(cost->bytes_read, 128 * 32 + 32 * 256 + 512 + 1024);
+}
+
 /* A copy reads the source as it is, and nothing of what it overwrites. */
 Test(fx, a_copy_reads_its_source_alone)
 {

@@ -153,6 +153,31 @@ Test(pt2, a_graph_is_read_with_roles_and_modules)
     }
 }
 
+/* The numbers of ScalarType (torch/_export/serde/schema.py) and the itemsize of the types. */
+Test(pt2, element_types_have_their_bytes)
+{
+    static const struct {
+        int number, bytes;
+    } types[] = {{1, 1},  {2, 1},  {3, 2},  {4, 4},   {5, 8},  {6, 2},  {7, 4},
+                 {8, 8},  {9, 4},  {10, 8}, {11, 16}, {12, 1}, {13, 2}, {28, 2},
+                 {29, 1}, {30, 1}, {31, 1}, {32, 1},  {33, 1}, {34, 4}, {35, 8}};
+
+    for (size_t i = 0; i < COUNT(types); i++) {
+        const char *at = strstr(json, "'x':{'dtype':7");
+        archive     a = make("serialized_exported_program.json",
+                             scratch_print("%.*s'x':{'dtype':%d%s", (int)(at - json), json,
+                                           types[i].number, at + strlen("'x':{'dtype':7")),
+                             false);
+        emp_graph  *g = NULL;
+        ASSERT_OK(read_bytes(&g, a.bytes, a.size, &err));
+        const emp_op_id x = graph_find(g, "x");
+        cr_expect_eq(g->tensor[g->output_offset[x]].bytes, 5 * 4 * types[i].bytes,
+                     "%d: %lld", types[i].number,
+                     (long long)g->tensor[g->output_offset[x]].bytes);
+        emp_graph_destroy(g);
+    }
+}
+
 #define EMPTY(nodes, values, specs)                                          \
     "{'graph_module':{'graph':{'nodes':[" nodes "],'tensor_values':{" values \
     "}},'signature':{'input_specs':[" specs "]}}}"
