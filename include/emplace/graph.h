@@ -31,6 +31,9 @@ typedef int32_t emp_tensor_id; /**< dense, from 0; -1 = none */
 /** Kinds of devices, as bits of a mask. */
 enum { EMP_KIND_CPU = 1, EMP_KIND_GPU = 2 };
 
+/** Levels of the order in which a device serves what waits for it. */
+enum { EMP_LEVELS = 64 };
+
 typedef struct emp_graph emp_graph;
 
 /** Loads the graph of one training step from a workload spec ("nmt:layers=4,batch=64"; the

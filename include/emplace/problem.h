@@ -23,9 +23,6 @@ extern "C" {
 
 typedef struct emp_problem emp_problem;
 
-/** Levels of the order in which a device serves what waits for it. */
-enum { EMP_LEVELS = 64 };
-
 /** A decision about a step: a read-only view of arrays that are the caller's. Frozen. */
 typedef struct {
     const emp_device_id *device_of_op; /**< [op count] */

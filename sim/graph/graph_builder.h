@@ -111,7 +111,8 @@ void emp_graph_builder_leave_targets(emp_graph_builder *b);
  * limits of element types, int32 in host memory, and the kernels of a softmax, a sum and a loss are TensorFlow r1.3's. */
 void emp_graph_builder_assume_kernels(emp_graph_builder *b);
 
-/** Says that levels are the order of one program (emp_graph.in_program_order): the step has no rounds. */
+/** Says that ops were declared in the order in which a program issues them: emp_graph_builder_finish() gives them levels
+ * in that order (emp_graph.in_program_order), and level 0 to variables and to what the step is fed. */
 void emp_graph_builder_set_program_order(emp_graph_builder *b);
 
 /* Queries on what has been built so far. */

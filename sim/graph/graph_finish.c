@@ -236,6 +236,21 @@ static bool is_any_bound(const emp_graph_builder *b)
     return false;
 }
 
+/* Equal parts of the program, in as many levels. Variables and feeds are there before its first op. */
+static void set_program_order(emp_graph *g)
+{
+    const uint32_t is_there = EMP_OP_IS_VARIABLE | EMP_OP_FEED;
+    emp_op_id      first = 0;
+
+    while (first < g->op_count && (g->op[first].flags & is_there) != 0) first++;
+    const int64_t count = g->op_count - first;
+    for (emp_op_id op = first; op < g->op_count; op++)
+        if ((g->op[op].flags & is_there) == 0)
+            g->op[op].level = (uint8_t)((op - first) * (int64_t)EMP_LEVELS / count);
+    g->in_program_order = true;
+    g->has_levels = count > 1;
+}
+
 static emp_status fill_ops(emp_graph_builder *b, emp_graph *g, emp_error *err)
 {
     for (emp_op_id op = 0; op < b->node_count; op++) {
@@ -448,9 +463,9 @@ emp_status emp_graph_builder_finish(emp_graph_builder *b, emp_graph **out, emp_e
     if (b->node[0].stated != NULL) EMP_TRY(emp_graph_allocate_stated(g, err));
     if (is_any_bound(b)) EMP_TRY(emp_graph_allocate_colocation(g, err));
     memcpy(g->topo, topo, (size_t)g->op_count * sizeof *topo);
-    g->in_program_order = b->in_program_order;
     fill_rows(b, g);
     EMP_TRY(fill_ops(b, g, err));
+    if (b->in_program_order) set_program_order(g);
     EMP_TRY(emp_stated_finish(b, g, err));
     EMP_TRY(emp_collectives_finish(b, g, err));
     emp_graph_fill_consumers(g);

@@ -597,6 +597,9 @@ emp_status emp_hlo_lower(emp_graph_builder *builder, emp_hlo_kernels *kernels,
                                .scalar_steps = SCALAR_STEPS};
     const frame           entry = {.c = &m->computation[m->entry], .path = ""};
 
+    /* XLA issues the instructions of a computation as it has scheduled them, one after another, and so are those of an
+     * iteration issued before the next one's. */
+    emp_graph_builder_set_program_order(builder);
     EMP_TRY(EMP_ALLOC(l.constant_of, (size_t)m->instruction_count));
     EMP_TRY(run(&l, &entry, &value, err));
     mark_targets(&l, &m->instruction[entry.c->root], value);

@@ -22,8 +22,7 @@ typedef struct {
     int32_t                 *first;  /* [node] its first op; -1: it has none */
     int32_t                 *pieces; /* [node] ops, one after another */
     int32_t                  op_count;
-    emp_op_id                first_call; /* the first op of a call */
-    emp_op_id               *parent;     /* [op] of a set of ops that share a device */
+    emp_op_id               *parent;    /* [op] of a set of ops that share a device */
     int32_t                 *size;      /* [op] of the set that this one is the root of */
     bool                    *is_update; /* [op] one of an optimizer */
     bool      *is_new; /* [op] writes a parameter's or a state's new value in place */
@@ -140,8 +139,6 @@ static emp_status plan(lowering *l, emp_error *err)
     for (int32_t i = 0; i < l->p->node_count; i++) {
         l->pieces[i] = count_pieces(l, i);
         l->first[i] = l->pieces[i] > 0 ? l->op_count : -1;
-        if (l->p->node[i].what == EMP_TORCH_PLACEHOLDER && l->op_count == l->first_call)
-            l->first_call += l->pieces[i];
         if (l->pieces[i] > OPS_MAX - l->op_count)
             return EMP_ERROR(EMP_EUNSUPPORTED, "more than %d ops", OPS_MAX);
         l->op_count += l->pieces[i];
@@ -391,16 +388,6 @@ static emp_status state_outputs(lowering *l, int32_t node, int32_t piece, emp_op
     return emp_graph_builder_state_outputs(l->builder, op, made, count, err);
 }
 
-/* Eager mode issues ops in the order of the program, so that of all ops that wait the first one of the program is next.
- * Placeholders are there before the first call. */
-static uint8_t level_of(const lowering *l, int32_t node, emp_op_id op)
-{
-    int64_t before = op - l->first_call, calls = l->op_count - l->first_call;
-
-    if (l->p->node[node].what != EMP_TORCH_CALL) return 0;
-    return (uint8_t)(before * EMP_LEVELS / calls);
-}
-
 static emp_status declare_piece(lowering *l, int32_t node, int32_t piece, emp_error *err)
 {
     const emp_torch_node *n = &l->p->node[node];
@@ -415,7 +402,6 @@ static emp_status declare_piece(lowering *l, int32_t node, int32_t piece, emp_er
         snprintf(name, sizeof name, "%s%s%s%s", n->module == NULL ? "" : n->module,
                  n->module == NULL ? "" : "/", n->name, number);
     if (l->size[root] > 1) attrs.colocation = root + 1;
-    attrs.level = level_of(l, node, planned);
     emp_status st = emp_graph_builder_declare(l->builder, name, (size_t)length, type,
                                               strlen(type), &attrs, NULL, 0, &op, err);
     if (st != EMP_OK) return st == EMP_EINVAL ? EMP_EFORMAT : st;
@@ -501,6 +487,7 @@ static emp_status emp_torch_lower(emp_graph_builder     *builder,
           .builder = builder, .calls = calls, .p = calls->program, .roles = roles};
     order_of_buffers order = {0};
 
+    /* Eager mode issues ops so that of all that wait the first one of the program is next. */
     emp_graph_builder_set_program_order(builder);
     EMP_TRY(plan(&l, err));
     if (l.op_count == 0) EMP_FAIL(EMP_EFORMAT, "the graph has no op");
