@@ -286,6 +286,7 @@ static const double MANY_ROWS = 1024.0;
 static emp_format format_of_dtype(emp_dtype dtype, emp_format fp32_as)
 {
     switch (dtype) {
+    case EMP_DTYPE_COMPLEX32:
     case EMP_DTYPE_HALF: return EMP_FORMAT_FP16;
     case EMP_DTYPE_BFLOAT16: return EMP_FORMAT_BF16;
     case EMP_DTYPE_INT8: return EMP_FORMAT_INT8;
@@ -295,7 +296,9 @@ static emp_format format_of_dtype(emp_dtype dtype, emp_format fp32_as)
     case EMP_DTYPE_FLOAT4_E2M1:
     case EMP_DTYPE_FLOAT4_E2M1_X2:
     case EMP_DTYPE_NVFP4_W4A4: return EMP_FORMAT_FP4;
+    case EMP_DTYPE_COMPLEX64:
     case EMP_DTYPE_FLOAT: return fp32_as;
+    case EMP_DTYPE_COMPLEX128:
     case EMP_DTYPE_DOUBLE: return EMP_FORMAT_FP64;
     default: return EMP_FORMAT_FP32;
     }

@@ -61,6 +61,14 @@ int32_t emp_dtype_values(emp_dtype dtype)
     return dtype == EMP_DTYPE_FLOAT4_E2M1_X2 ? 2 : 1;
 }
 
+int32_t emp_dtype_products(emp_dtype dtype)
+{
+    return dtype == EMP_DTYPE_COMPLEX32 || dtype == EMP_DTYPE_COMPLEX64 ||
+                   dtype == EMP_DTYPE_COMPLEX128
+               ? 4
+               : 1;
+}
+
 bool emp_dtype_is_integer(emp_dtype dtype)
 {
     switch (dtype) {

@@ -71,6 +71,8 @@ int32_t emp_dtype_bits(emp_dtype dtype);
 bool emp_dtype_is_integer(emp_dtype dtype);
 /** Numbers in one element: 2 of types that hold two, else 1. */
 int32_t emp_dtype_values(emp_dtype dtype);
+/** Products of real numbers in one of two elements: 4 of complex types, else 1. */
+int32_t emp_dtype_products(emp_dtype dtype);
 /** Elements of a block of one of ggml's types; 1 of all else. */
 int32_t emp_dtype_block(emp_dtype dtype);
 

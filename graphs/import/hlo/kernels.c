@@ -386,10 +386,19 @@ void emp_hlo_kernels_clear(emp_hlo_kernels *k)
     *k = (emp_hlo_kernels){0};
 }
 
+/* Calls that only reserve memory: no kernel writes it. */
+static bool is_allocation(const emp_hlo_module *m, const emp_hlo_instruction *i)
+{
+    return what_of(m, i) == EMP_HLO_CUSTOM &&
+           emp_slice_is(emp_hlo_text_of(m, i, "custom_call_target"), "AllocateBuffer");
+}
+
 static emp_status compute_cost(const emp_hlo_kernels *k, const emp_hlo_instruction *i,
                                emp_op_cost *cost, emp_error *err)
 {
-    *cost = (emp_op_cost){.kernels = 1};
+    *cost = (emp_op_cost){.kernels = 0};
+    if (is_allocation(k->m, i)) return EMP_OK;
+    cost->kernels = 1;
     EMP_CHECK(count_instruction(k, i, cost, err));
     for (int32_t o = 0; o < i->operand_count; o++)
         cost->bytes_read = emp_add_saturating(cost->bytes_read, read_of(k, i, o));

@@ -224,16 +224,22 @@ static emp_status connect(lowering *l, const frame *f, emp_op_id op,
 
 static bool is_entry(const frame *f) { return f->argument == NULL; }
 
+/* Arguments of the program are its caller's: they are in memory to the end of a step, and also where no op reads them. */
+static void hold(emp_tensor_info *argument, int32_t count)
+{
+    for (int32_t t = 0; t < count; t++) argument[t].is_ref = true;
+}
+
 static emp_status declare(lowering *l, const frame *f, const emp_hlo_instruction *i,
                           const emp_op_attrs *attrs, emp_hlo_made made, emp_op_id *op,
                           emp_error *err)
 {
     char        name[OP_NAME_BYTES];
     const char *type = emp_hlo_op(l->m, i)->type;
+    const bool  is_argument =
+        is_entry(f) && emp_hlo_op(l->m, i)->what == EMP_HLO_PARAMETER;
 
-    if (is_entry(f) && emp_hlo_op(l->m, i)->what == EMP_HLO_PARAMETER &&
-        emp_hlo_is_state(l->states, i))
-        type = "hlo.state";
+    if (is_argument && emp_hlo_is_state(l->states, i)) type = "hlo.state";
 
     const emp_node_name expected = hlo_op_name(name, l->m, i, f->path, l->builder);
     EMP_CHECK(charge(l, i,
@@ -246,6 +252,7 @@ static emp_status declare(lowering *l, const frame *f, const emp_hlo_instruction
     EMP_CHECK(EMP_GROW(l->made, i->tensor_count, l->made_capacity));
     for (int32_t t = made.begin; t < made.end; t++)
         l->made[t - made.begin] = *l->m->tensor[i->first_tensor + t];
+    if (is_argument) hold(l->made, made.end - made.begin);
     return emp_graph_builder_state_outputs(l->builder, *op, l->made,
                                            made.end - made.begin, err);
 }
@@ -353,7 +360,9 @@ static emp_status add_parameter(lowering *l, const frame *f, const emp_hlo_instr
 
     if (is_entry(f)) {
         attrs.colocation = emp_hlo_states_colocation(l->states, i);
-        return add_op(l, f, i, &attrs, &op, value, err);
+        EMP_CHECK(add_op(l, f, i, &attrs, &op, value, err));
+        emp_graph_builder_set_target(l->builder, op);
+        return EMP_OK;
     }
     *value = f->argument[i->number];
     return EMP_OK;

@@ -82,6 +82,7 @@ static bool add_dot(const emp_tensor_info *a, const emp_tensor_info *b, const do
         k != product_of(&b->shape, d->contracted[1]) ||
         (d->batch[0] & d->contracted[0]) || (d->batch[1] & d->contracted[1]))
         return false;
+    batch *= emp_dtype_products(a->dtype);
     emp_op_cost product = {.op_class = EMP_OP_GEMM,
                            .flops = 2.0 * batch * m * n * k,
                            .m = at_least_1(m),

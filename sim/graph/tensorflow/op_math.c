@@ -386,6 +386,7 @@ static void cost_product(const emp_op_view *op, int64_t batch, emp_op_cost *cost
     m = m < 0 ? 1 : m;
     n = n < 0 ? 1 : n;
     k = k < 0 ? 1 : k;
+    batch = emp_mul_saturating(batch, emp_dtype_products(op->input[0].dtype));
     emp_view_cost(op, EMP_OP_GEMM, 0.0, cost);
     cost->flops = 2.0 * (double)batch * (double)m * (double)n * (double)k;
     cost->m = m;
@@ -535,6 +536,7 @@ EMP_COST(einsum)
         cost->cpu_cycles = (double)emp_shape_elements(&op->input[0].shape);
         return;
     }
+    grow(&batch, emp_dtype_products(op->input[0].dtype));
     cost->flops = 2.0 * (double)batch * (double)m * (double)n * (double)k;
     cost->m = m;
     cost->n = n;

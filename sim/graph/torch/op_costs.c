@@ -40,19 +40,21 @@ static void cost_product(const emp_op_view *op, int32_t first, emp_op_cost *cost
     const emp_shape *out = &op->output[0].shape, *stated = &op->attrs->product;
     int64_t          elements = emp_shape_elements(a), k = dim_of(a, -1);
     int64_t sums = emp_mul_saturating(k, emp_dtype_values(op->input[first].dtype));
+    int64_t parts = emp_dtype_products(op->input[first].dtype);
 
     if (has_stated_sizes(op->attrs)) {
-        set_product(op, EMP_OP_GEMM, dim_of(stated, 0), dim_of(stated, 1),
-                    dim_of(stated, 2), dim_of(stated, 3), cost);
+        set_product(op, EMP_OP_GEMM, emp_mul_saturating(parts, dim_of(stated, 0)),
+                    dim_of(stated, 1), dim_of(stated, 2), dim_of(stated, 3), cost);
     } else if (b->rank <= 2) {
         int64_t n = b->rank == 1 ? 1 : dim_of(out, -1), rows = divide(elements, k);
         int64_t made = divide(emp_shape_elements(out), n);
-        set_product(op, EMP_OP_GEMM, 1, rows < made ? rows : made, n, sums, cost);
+        set_product(op, EMP_OP_GEMM, parts, rows < made ? rows : made, n, sums, cost);
     } else {
         int64_t m = dim_of(a, -2), n = dim_of(out, -1);
         int64_t own = divide(elements, emp_mul_saturating(m, k));
         int64_t made = divide(emp_shape_elements(out), emp_mul_saturating(m, n));
-        set_product(op, EMP_OP_GEMM, own > made ? own : made, m, n, sums, cost);
+        set_product(op, EMP_OP_GEMM, emp_mul_saturating(parts, own > made ? own : made),
+                    m, n, sums, cost);
     }
 }
 

@@ -41,7 +41,8 @@ static const family families[] = {
     {{"parameter", FLAGS(EMP_OP_STATEFUL | EMP_OP_IS_VARIABLE), .kinds = ANY, WORK(NOTHING, free_)},
      "torch.parameter"},
     {{"buffer", FLAGS(EMP_OP_STATEFUL | EMP_OP_IS_VARIABLE | EMP_OP_IS_STATE), .kinds = ANY, WORK(NOTHING, free_)}, "torch.buffer torch.optimizer_state hlo.state"},
-    {{"input", FLAGS(EMP_OP_STATEFUL | EMP_OP_FEED), .kinds = ANY, WORK(NOTHING, free_)}, "torch.input hlo.parameter hlo.infeed"},
+    {{"input", FLAGS(EMP_OP_STATEFUL | EMP_OP_FEED), .kinds = ANY, WORK(NOTHING, free_)}, "torch.input hlo.infeed"},
+    {{"argument", FLAGS(EMP_OP_STATEFUL | EMP_OP_FEED | EMP_OP_IS_VARIABLE | EMP_OP_IS_STATE), .kinds = ANY, WORK(NOTHING, free_)}, "hlo.parameter"},
 
     /* ---- no kernel ---- */
     {{"view", FLAGS(VIEW), .kinds = ANY, TAKES(1), WORK(NOTHING, free_)},

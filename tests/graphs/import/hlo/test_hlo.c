@@ -349,7 +349,6 @@ Test(hlo, the_last_instruction_is_the_root)
     cr_expect_eq(g->op_count, 2, "a mark is no op");
     cr_expect(graph_reads(g, "y", "x"));
     cr_expect(g->is_target[graph_find(g, "y")]);
-    cr_expect_not(g->is_target[graph_find(g, "x")]);
 }
 
 /* XLA prints the titles of its tables of source files also where the tables are empty. */
@@ -407,9 +406,43 @@ Test(hlo, element_types_have_their_bits)
                 "parameter(0)\n}\n",
                 types[i].type),
             NULL);
-        cr_expect_eq(g->tensor[0].bytes, (15 * types[i].bits + 7) / 8, "%s",
+        cr_expect_eq(g->op[0].persistent_bytes, (15 * types[i].bits + 7) / 8, "%s",
                      types[i].type);
     }
+}
+
+/* A product of complex numbers is four of real ones. */
+Test(hlo, a_complex_product_is_four)
+{
+    static const cost costs[] = {{"d",
+                                  EMP_OP_GEMM,
+                                  8.0 * 8 * 128 * 64,
+                                  (8 * 64 + 64 * 128) * 8,
+                                  8 * 128 * 8,
+                                  {4, 8, 128, 64}},
+                                 {NULL, EMP_OP_GEMM, 0, 0, 0, {0}}};
+
+    expect_costs(hlo_graph(ENTRY
+                           "%x = c64[8,64] parameter(0)\n%w = c64[64,128] "
+                           "parameter(1)\nROOT %d = c64[8,128] dot(%x, %w), "
+                           "lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n",
+                           NULL),
+                 costs);
+}
+
+/* Memory for a loop's results is only reserved. */
+Test(hlo, an_allocation_is_no_kernel)
+{
+    SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
+    emp_graph *g = hlo_graph(
+        ENTRY "%a = f32[4] custom-call(), custom_call_target=\"AllocateBuffer\"\n"
+              "ROOT %y = f32[4] negate(%a)\n}\n",
+        &notes);
+    const emp_op_cost *c = hlo_cost(g, "a");
+
+    cr_expect(c->kernels == 0 && c->bytes_written == 0 && c->flops == 0.0);
+    cr_expect_eq(g->tensor[g->output_offset[graph_find(g, "a")]].bytes, 16);
+    cr_expect_not(graph_is_noted(&notes, "AllocateBuffer"));
 }
 
 /* Weights of 4 bits, converted in the kernel of a product, are read as such. */

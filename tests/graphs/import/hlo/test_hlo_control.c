@@ -2,6 +2,7 @@
 /* Loops, branches, calls, what is started and ended, and what goes between devices. */
 #include "tests/graphs/graphs.h"
 #include "tests/graphs/import/hlo/sample.h"
+#include "tests/support/problems.h"
 #include "tests/test.h"
 
 TestSuite(hlo_control, .init = scratch_create, .fini = graph_tear_down);
@@ -331,6 +332,44 @@ Test(hlo_control, tensors_in_host_memory_are_told)
     }
 }
 
+#define N_BYTES (1048576 * (int64_t)sizeof(float))
+#define F32     "f32[1048576]{0}"
+
+/* Ops that form a chain, and two that could run at once but come late in the schedule. Beside the two arguments, which are there
+ * all the time, no more than three tensors are: two operands and a result. */
+Test(hlo_control, instructions_run_as_they_are_scheduled)
+{
+    hlo_graph("HloModule m, is_scheduled=true\nENTRY %main {\n"
+              "%m = " F32 " parameter(0)\n%x = " F32 " parameter(1)\n"
+              "%a = " F32 " exponential(%x)\n%b = " F32 " exponential(%a)\n"
+              "%c = " F32 " exponential(%b)\n%d = " F32 " negate(%m)\n"
+              "%f = " F32 " add(%d, %c)\n%g = " F32 " cosine(%m)\n"
+              "ROOT %e = " F32 " add(%f, %g)\n}\n",
+              NULL);
+    OWN_TASK t = {0};
+
+    task_create(&t, scratch_path("module.txt"), "h200x8", "torch-eager");
+    for (emp_op_id op = 0; op < t.graph->op_count; op++) t.device_of_op[op] = 1;
+    emp_sim_result r = task_run(&t);
+    cr_expect_eq(r.peak_bytes[1], 5 * N_BYTES, "%lld", (long long)r.peak_bytes[1]);
+}
+
+/* A branch that is not taken has arguments, too: of 4 and of 1024 numbers, an index and the result. */
+Test(hlo_control, arguments_of_other_branches_are_in_memory)
+{
+    emp_graph *g = hlo_graph(
+        "HloModule m, is_scheduled=true\n"
+        "%one {\n%p = f32[1024] parameter(0)\nROOT %q = f32[1024] copy(%p)\n}\n"
+        "%two {\n%p = f32[1024] parameter(0)\nROOT %q = f32[1024] exponential(%p)\n}\n"
+        "ENTRY %main {\n%i = pred[] parameter(0)\n%w = f32[1024] parameter(1)\n"
+        "%x = f32[1024] parameter(2)\nROOT %c = f32[1024] conditional(%i, %w, %x), "
+        "true_computation=%one, false_computation=%two\n}\n",
+        NULL);
+
+    cr_expect_eq(g->op[graph_find(g, "w")].persistent_bytes, 4096);
+    cr_expect_eq(g->op[graph_find(g, "i")].persistent_bytes, 1);
+}
+
 /* One kernel writes w and its momentum m; another one b, in a view; x is fed. */
 Test(hlo_control, donated_parameters_are_kept_and_written_in_place)
 {
@@ -358,7 +397,8 @@ Test(hlo_control, donated_parameters_are_kept_and_written_in_place)
     cr_expect_str_eq(graph_type(g, "w"), "hlo.state");
     cr_expect_str_eq(graph_type(g, "x"), "hlo.parameter");
     cr_expect(g->op[w].persistent_bytes == 64 && g->op[m].persistent_bytes == 64 &&
-              g->op[b].persistent_bytes == 64 && g->op[x].persistent_bytes == 0);
+              g->op[b].persistent_bytes == 64 && g->op[x].persistent_bytes == 64);
+    cr_expect((g->op[x].flags & EMP_OP_FEED) != 0 && (g->op[w].flags & EMP_OP_FEED) == 0);
     cr_expect_eq(g->tensor[g->output_offset[f]].bytes, 0, "written where w is");
     cr_expect_eq(g->tensor[g->output_offset[f] + 1].bytes, 0);
     cr_expect_eq(g->tensor[g->output_offset[y]].bytes, 64);

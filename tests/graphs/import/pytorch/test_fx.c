@@ -482,6 +482,18 @@ Test(fx, a_product_of_packed_floats_has_all_its_terms)
     cr_expect_eq(cost->bytes_read, 128 * 32 + 32 * 256 + 512 + 1024);
 }
 
+/* A product of complex numbers is four of real ones. */
+Test(fx, a_complex_product_is_four)
+{
+    emp_graph *g =
+        load_nodes(INPUT("a", "[128,32]", "complex64") INPUT("b", "[32,256]", "complex64")
+                       CALL("y", "aten.mm.default", "{'node':'a'},{'node':'b'}",
+                            "[128,256]", "complex64"),
+                   "{'node':'y'}");
+
+    cr_expect_eq(g->op[graph_find(g, "y")].cost->flops, 8.0 * 128 * 256 * 32);
+}
+
 /* A copy reads the source as it is, and nothing of what it overwrites. */
 Test(fx, a_copy_reads_its_source_alone)
 {
