@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Compares Emplace's reading of ten functions of JAX with XLA, before and after its optimisation.
+"""Compares Emplace's reading of twelve functions of JAX with XLA, before and after its optimisation.
 
     compare.py EMPLACE [--only MODULE] [--keep FOLDER]
 
-Elements of parameters and inputs must be exact, FLOPs those of XLA's cost_analysis within 2 %. XLA counts the body of
+Elements of parameters and inputs must be exact, FLOPs those of XLA's cost_analysis within 2 %. The peak of
+memory on one device must be that of XLA's memory_analysis within 15 %. XLA counts the body of
 a loop once: where there is a loop of known length, its FLOPs are those of the same function with the loop written out.
 The last line is "N of M agree"; the exit status is 1 where N is less than M.
 """
 
 import argparse
+import json
 import math
 import os
 import pathlib
 import re
+import subprocess
 import sys
 import tempfile
 
@@ -26,7 +29,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "shared"))
 
-from graphs import Table, read_graph  # noqa: E402
+from graphs import Table, close, read_graph  # noqa: E402
 from modules import MODULES, numbers  # noqa: E402
 
 MESH = Mesh(np.array(jax.devices()), ("batch",))
@@ -72,6 +75,17 @@ def held(read, kinds):
     return total
 
 
+def compare_memory(table, emplace, compiled, path, module, form):
+    """Arguments, results and temporaries, of which XLA counts results in the place of arguments twice."""
+    stats = compiled.memory_analysis()
+    expected = stats.argument_size_in_bytes + stats.output_size_in_bytes + stats.temp_size_in_bytes - stats.alias_size_in_bytes
+    command = [emplace, "simulate", str(path), "--machine", "h200x1", "--placement", "gpu", "--no-bound", "--json"]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    seen = json.loads(ran.stdout)["peak_bytes"]["gpu:0"]
+    complaint = "" if close(seen, expected, 0.15) else f"a peak of {expected} B, Emplace says {seen}"
+    table.add(module, form, "", "", complaint, f"{seen / expected:.2f} of XLA's peak")
+
+
 def compare_text(table, emplace, text, path, module, form, expected, inputs=None, kept=None, note=""):
     """`inputs`: elements of all parameters of the module; `kept`: of those that are given back in their place."""
     path.write_text(text)
@@ -86,7 +100,7 @@ def compare_module(table, emplace, name, folder):
     function, shapes, shape = MODULES[name]
     values = numbers(*shapes, shape)
     p, x = values[:-1], values[-1]
-    note = "loops written out for XLA" if name in ("recurrent", "remat") else ""
+    note = "loops written out for XLA" if name in ("recurrent", "remat", "blockwise") else ""
     for form, make in (("forward", forward_of), ("step", step_of)):
         donated = (0,) if form == "step" else ()
         lowered = jax.jit(make(function), donate_argnums=donated).lower(p, x)
@@ -96,8 +110,11 @@ def compare_module(table, emplace, name, folder):
         compare_text(table, emplace, lowered.compiler_ir("hlo").as_hlo_text(), path, name, f"{form}, before", None if said and form == "step" else flops_of(whole),
                      inputs=elements(values), note=said)
         path = folder / f"{form}.after.hlo.txt"
-        compare_text(table, emplace, lowered.compile().as_text(), path, name, f"{form}, optimised", None if said and form == "step" else flops_of(whole.compile()),
+        compiled = lowered.compile()
+        compare_text(table, emplace, compiled.as_text(), path, name, f"{form}, optimised", None if said and form == "step" else flops_of(whole.compile()),
                      kept=elements(p) if donated else None, note=said)
+        if form == "forward" or name not in ("routes", "control flow"):  # XLA copies what a branch hands to the backward pass
+            compare_memory(table, emplace, compiled, path, name, f"{form}, memory")
     axis = 0 if shape[0] % 8 == 0 else 1
     whole = NamedSharding(MESH, PartitionSpec())
     split = NamedSharding(MESH, PartitionSpec(*[None] * axis, "batch"))

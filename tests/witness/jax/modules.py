@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ten small functions of parameters and inputs. `unroll` writes loops of known length out."""
+"""Twelve small functions of parameters and inputs. `unroll` writes loops of known length out."""
 
 import jax
 import jax.numpy as jnp
@@ -98,6 +98,31 @@ def control(p, x, unroll):
     return lax.cond(x.sum() > 0, lambda x: jax.nn.gelu(x @ p[1]) @ p[2] + 1.0, lambda x: x, x)
 
 
+def blockwise(p, x, unroll):
+    """Attention over blocks of queries, each of which meets the keys block by block with a running softmax."""
+    q, k, v = (jnp.stack(jnp.split(x @ w, 4, 1)) for w in p)
+
+    def rows(_, q):
+        def columns(state, block):
+            most, total, y = state
+            scores = jnp.einsum("bqd,bkd->bqk", q, block[0]) / q.shape[-1] ** 0.5
+            new = jnp.maximum(most, scores.max(-1))
+            odds, scale = jnp.exp(scores - new[..., None]), jnp.exp(most - new)
+            return (new, total * scale + odds.sum(-1), y * scale[..., None] + odds @ block[1]), None
+
+        zero = jnp.zeros(q.shape[:2])
+        _, total, y = lax.scan(columns, (zero - 1e30, zero, q * 0), (k, v), unroll=unroll)[0]
+        return None, y / total[..., None]
+
+    return jnp.concatenate(lax.scan(rows, None, q, unroll=unroll)[1], 1)
+
+
+def routes(p, x, unroll):
+    """A branch of several, each with weights of its own."""
+    chosen = jnp.argmax(x[0, :3])
+    return lax.switch(chosen, [lambda x: x @ p[0], lambda x: jax.nn.relu(x @ p[1]) @ p[2], lambda x: x * p[3]], x)
+
+
 MODULES = {
     "convolutional": (convolutional, [(3, 3, 4, 8), (3, 3, 8, 8)], (1, 128, 128, 4)),
     "recurrent": (recurrent, [(64, 256), (64, 256), (256,)], (12, 16, 64)),
@@ -108,5 +133,7 @@ MODULES = {
     "norms": (norms, [(64, 64), (64,), (64,)], (128, 64)),
     "embedding bag": (bag, [(200, 32), (96, 64), (64, 8)], (64, 64)),
     "remat": (layers, [(5, 64, 64)], (32, 64)),
+    "blockwise": (blockwise, [(64, 64), (64, 64), (64, 64)], (8, 128, 64)),
+    "routes": (routes, [(64, 64), (64, 128), (128, 64), (64,)], (32, 64)),
     "control flow": (control, [(64, 64), (64, 128), (128, 64)], (32, 64)),
 }
