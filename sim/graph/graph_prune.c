@@ -44,7 +44,13 @@ static void mark_ancestors(const emp_graph *g, worklist *work)
     }
 }
 
-/* The only kept op that reads the weights, if it reads them once and stays; else -1. */
+/* True of an op whose output is the buffer of the tensor, which it would lose with that input. */
+static bool is_alias_of(const emp_graph *g, emp_op_id op, emp_tensor_id t)
+{
+    return g->op[op].is_alias && g->input[g->input_offset[op]] == t;
+}
+
+/* The only kept op that reads the weights, if it reads them once, does not hand them on, and stays; else -1. */
 static emp_op_id only_reader(const emp_graph *g, const bool *is_kept, emp_op_id weights)
 {
     const emp_tensor_id t = g->output_offset[weights];
@@ -55,7 +61,7 @@ static emp_op_id only_reader(const emp_graph *g, const bool *is_kept, emp_op_id 
         return -1;
     for (int32_t i = g->consumer_offset[t]; i < g->consumer_offset[t + 1]; i++) {
         if (!is_kept[g->consumer[i]]) continue;
-        if (reader >= 0) return -1;
+        if (reader >= 0 || is_alias_of(g, g->consumer[i], t)) return -1;
         reader = g->consumer[i];
     }
     return reader;

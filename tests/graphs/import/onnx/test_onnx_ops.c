@@ -271,6 +271,21 @@ Test(onnx_ops, small_weights_have_the_bytes_of_their_bits)
     }
 }
 
+/* A Reshape hands its operand on, so that weights stay an op where it alone reads them. */
+Test(onnx_ops, weights_that_are_handed_on_stay_in_their_buffer)
+{
+    onnx_text(&w, "in x 3,64; weight q 32,64; ints shape 64,32; out y");
+    onnx_text(&w, "r = Reshape q,shape; y = MatMul x,r");
+    emp_graph *g = onnx_load(&w, 13, NULL, NULL);
+
+    cr_expect(graph_reads(g, "r", "q"));
+    cr_expect_eq(g->op[graph_find(g, "q")].persistent_bytes, 64 * 32 * 4);
+    cr_expect_eq(g->op[graph_find(g, "r")].persistent_bytes, 0);
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        cr_expect(!g->op[op].is_alias || g->input_offset[op] < g->input_offset[op + 1],
+                  "%s", g->name[op]);
+}
+
 /* ONNX Runtime's models of tied embeddings have one tensor for the table and the last product. */
 Test(onnx_ops, quantised_weights_of_several_readers_are_held_once)
 {
