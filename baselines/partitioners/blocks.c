@@ -28,13 +28,15 @@ typedef struct {
 
 /* ---- passes ---- */
 
-/* Length of NAME in "NAME/grad" and "NAME/grad_input", as the builder of transformers calls gradients; 0: another
- * name. */
+/* Length of NAME in "NAME/grad", "NAME/grad_input" and "NAME/recompute", as the builder of transformers calls gradients and what runs
+ * again for them; 0: another name. */
 static size_t forward_length(const char *name)
 {
     const char *leaf = strrchr(name, '/');
 
-    if (leaf == NULL || strncmp(leaf, "/grad", 5) != 0) return 0;
+    if (leaf == NULL) return 0;
+    if (strcmp(leaf, "/recompute") == 0) return (size_t)(leaf - name);
+    if (strncmp(leaf, "/grad", 5) != 0) return 0;
     return leaf[5] == '\0' || leaf[5] == '_' ? (size_t)(leaf - name) : 0;
 }
 

@@ -16,16 +16,21 @@ static emp_port held_behind(const emp_tape *t, emp_port x)
     return emp_graph_builder_input(t->builder, x.op, 0);
 }
 
+emp_port emp_tape_stream_back(emp_tape *t, emp_port weight)
+{
+    const char *name = emp_graph_builder_name(t->builder, weight.op);
+
+    return emp_tape_stream(t, emp_tape_join_names(t, name, "/back"), weight,
+                           emp_graph_builder_attrs(t->builder, weight.op)->colocation);
+}
+
 /* Streams the weights that a note reads anew: the copies of the forward pass are gone by then. */
 static void stream_again(emp_tape *t, emp_note *note)
 {
     for (int32_t i = 0; i < note->input_count; i++) {
         const emp_port weight = held_behind(t, note->input[i]);
         if (!emp_tape_is_ok(t) || weight.op == note->input[i].op) continue;
-        const char *name = emp_graph_builder_name(t->builder, weight.op);
-        note->input[i] =
-            emp_tape_stream(t, emp_tape_join_names(t, name, "/back"), weight,
-                            emp_graph_builder_attrs(t->builder, weight.op)->colocation);
+        note->input[i] = emp_tape_stream_back(t, weight);
     }
 }
 
@@ -371,23 +376,30 @@ static void go_back(emp_tape *t, int32_t number)
     }
 }
 
+void emp_tape_grow_gradients(emp_tape *t)
+{
+    emp_error    *err = t->err;
+    const int32_t count = emp_graph_builder_op_count(t->builder);
+
+    if (!emp_tape_is_ok(t)) return;
+    emp_tape_fail(t, EMP_GROW(t->gradient, count, t->gradient_capacity));
+    while (emp_tape_is_ok(t) && t->gradient_count < count)
+        t->gradient[t->gradient_count++] = EMP_TAPE_NONE;
+}
+
 void emp_tape_differentiate(emp_tape *t)
 {
-    if (!emp_tape_is_ok(t)) return;
-    t->forward_count = emp_graph_builder_op_count(t->builder);
-    t->gradient = EMP_NEW_ARRAY(emp_port, (size_t)t->forward_count);
-    if (t->gradient == NULL) {
-        emp_tape_fail(t, emp_error_set(t->err, EMP_ENOMEM, __FILE__, __LINE__,
-                                       "gradients of %d ops", t->forward_count));
-        return;
-    }
-    for (int32_t i = 0; i < t->forward_count; i++) t->gradient[i] = EMP_TAPE_NONE;
+    int32_t segment = t->segment_count - 1;
+
+    emp_tape_grow_gradients(t);
     for (int32_t i = t->note_count - 1, stage = -1; i >= 0 && emp_tape_is_ok(t); i--) {
         const emp_port dy = t->gradient[t->note[i].op];
         if (t->note[i].stage != stage && dy.op >= 0) {
             stage = t->note[i].stage;
             emp_tape_stage(t, dy);
         }
+        if (segment >= 0 && i == t->segment[segment].end_note - 1)
+            emp_tape_recompute(t, &t->segment[segment--]);
         go_back(t, i);
     }
 }

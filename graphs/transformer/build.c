@@ -70,6 +70,10 @@ static emp_status check_step(const emp_transformer_model *m,
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "update=host keeps the states of Adam on a host: it needs "
                          "phase=train and optimizer=adam");
+    if (step->recomputes && step->phase != EMP_PHASE_TRAIN)
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "checkpointing=1 runs layers again for their gradients: it needs "
+                         "phase=train");
     if (step->caches_on_host && (step->phase == EMP_PHASE_TRAIN || m->is_encoder))
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "cache=host keeps keys and values on a host: it needs "
@@ -269,7 +273,9 @@ static emp_port emit_round(emp_stack *s)
     for (s->layer = 0; s->layer < s->m->layer_count && emp_tape_is_ok(s->t); s->layer++) {
         snprintf(s->prefix, sizeof s->prefix, "%s.%d.", s->m->names.layer, s->layer);
         emp_tape_stage(s->t, x);
+        emp_tape_begin_segment(s->t);
         x = emp_stack_layer(s, x);
+        emp_tape_end_segment(s->t);
     }
     s->layer = -1;
     s->prefix[0] = '\0';

@@ -23,6 +23,7 @@ void emp_tape_clear(emp_tape *t)
     emp_free(t->note);
     emp_free(t->weight);
     emp_free(t->mark);
+    emp_free(t->segment);
     emp_free(t->gradient);
     *t = (emp_tape){0};
 }

@@ -89,6 +89,7 @@ typedef struct {
     bool updates_on_host; /**< Adam's states and the update are a host's */
     bool
                     caches_on_host; /**< caches of keys and values are a host's, and stream to their readers */
+    bool recomputes; /**< layers keep their input alone, and run again for their gradients */
     emp_weight_home home;
     int32_t
         ahead; /**< layers whose weights are streamed before their turn: 1 = double buffers, 0 = a matrix leaves its home when
@@ -104,6 +105,9 @@ int64_t emp_transformer_rounds(const emp_transformer_step *step);
 #define EMP_TAPE_ROUND "/ubatch_"
 
 enum { EMP_TAPE_INPUTS = 8, EMP_TAPE_NAME_BYTES = 192 };
+
+/** The text behind the name of an op that runs again. */
+#define EMP_TAPE_AGAIN "/recompute"
 
 /** The kind of a note; each kind has a function that goes back over it. */
 typedef enum {
@@ -151,6 +155,12 @@ typedef struct {
     emp_weight_kind kind;
 } emp_tape_weight;
 
+/** Ops and notes of a layer that runs again: [first, end). */
+typedef struct {
+    emp_op_id first_op, end_op;
+    int32_t   first_note, end_note;
+} emp_tape_segment;
+
 typedef struct emp_tape emp_tape;
 
 /** Where a weight's element type comes from; NULL: the step's. */
@@ -183,8 +193,12 @@ struct emp_tape {
     int32_t  mark_count, mark_capacity;
     emp_port latest; /**< of the ops that have inputs, likewise */
 
-    emp_port *gradient; /**< [op of the forward pass]; only while going back */
-    int32_t   forward_count;
+    emp_tape_segment *segment; /**< layers that run again, in order */
+    int32_t           segment_count, segment_capacity;
+
+    emp_port *
+        gradient; /**< [op of the forward pass, or copy of one]; only while going back */
+    int32_t gradient_count, gradient_capacity;
 };
 
 /* ---- lifecycle ---- */
@@ -297,7 +311,20 @@ emp_port emp_tape_combine(emp_tape *t, const char *name, emp_port rows, emp_port
 void emp_tape_loss(emp_tape *t, const char *name, emp_port logits, emp_port labels,
                    bool in_float32);
 
+/* ---- layers that run again (recompute.c) ---- */
+
+/** Begins and ends what runs again as a whole; nothing happens in a step that does not recompute. */
+void emp_tape_begin_segment(emp_tape *t);
+void emp_tape_end_segment(emp_tape *t);
+/** Adds the ops of a segment again, behind the gradient of its last one, for the gradients of the others. */
+void emp_tape_recompute(emp_tape *t, const emp_tape_segment *segment);
+
 /* ---- the backward pass and the update (backward.c) ---- */
+
+/** Streams a weight whose home is a host for the way back, once. */
+emp_port emp_tape_stream_back(emp_tape *t, emp_port weight);
+/** Makes room for the gradients of all ops so far. */
+void emp_tape_grow_gradients(emp_tape *t);
 
 /** Adds the gradients that the losses have in all weights. */
 void emp_tape_differentiate(emp_tape *t);

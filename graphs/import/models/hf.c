@@ -21,7 +21,7 @@ enum { WEIGHTS = 1 };
 
 typedef struct {
     int32_t phase, batch, sequence, micro_batch, dtype, quant, sample, optimizer, master;
-    int32_t update, cache, cache_dtype, home, ahead;
+    int32_t update, cache, cache_dtype, home, ahead, checkpointing;
 } hf_values;
 
 _Static_assert(sizeof(hf_values) <= EMP_READING_VALUES_BYTES, "values of a spec");
@@ -55,6 +55,10 @@ const emp_option emp_hf_options[] = {
                     "where Adam's states are and the update is done: on the device of a "
                     "weight, or by a CPU, which takes gradients and sends weights",
                     0),
+    EMP_INTEGER_OPTION("checkpointing", hf_values, checkpointing, 0, 1,
+                       "whether a layer of a training step keeps only its input, and "
+                       "runs again for its gradients",
+                       0),
     EMP_WORD_OPTION("cache", hf_values, cache, "device|host",
                     "the memory of keys and values: that of attention's device, or a "
                     "host's, from which they are streamed",
@@ -102,6 +106,7 @@ static emp_transformer_step step_of(const hf_values *v, const emp_transformer_mo
                                  .updates_on_host = v->update != 0,
                                  .caches_on_host = v->cache != 0,
                                  .cache_dtype = emp_cache_dtype_of(v->cache_dtype),
+                                 .recomputes = v->checkpointing != 0,
                                  .home = (emp_weight_home)v->home,
                                  .ahead = v->ahead >= 0 ? v->ahead : 1};
 

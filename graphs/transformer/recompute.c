@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/* Layers that keep only their input, as torch.utils.checkpoint runs them with use_reentrant=False: when the gradient of a
+ * layer's output is there, the ops of its forward pass run again, and the gradients read the copies. Nothing reads a copy that no
+ * gradient needs, so that pruning leaves it out, as PyTorch stops a recomputation early. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "graphs/transformer/tape.h"
+
+void emp_tape_begin_segment(emp_tape *t)
+{
+    emp_error *err = t->err;
+
+    if (!emp_tape_is_ok(t) || !t->step->recomputes) return;
+    emp_tape_fail(t, EMP_GROW(t->segment, t->segment_count + 1, t->segment_capacity));
+    if (!emp_tape_is_ok(t)) return;
+    t->segment[t->segment_count++] = (emp_tape_segment){
+        .first_op = emp_graph_builder_op_count(t->builder), .first_note = t->note_count};
+}
+
+void emp_tape_end_segment(emp_tape *t)
+{
+    if (!emp_tape_is_ok(t) || !t->step->recomputes) return;
+    emp_tape_segment *s = &t->segment[t->segment_count - 1];
+    s->end_op = emp_graph_builder_op_count(t->builder);
+    s->end_note = t->note_count;
+}
+
+/* The copy of what an op of the segment makes, or the port itself. */
+static emp_port copy_of(const emp_tape_segment *s, const emp_op_id *copy, emp_port x)
+{
+    const bool is_inside = x.op >= s->first_op && x.op < s->end_op;
+
+    if (is_inside && copy[x.op - s->first_op] >= 0) x.op = copy[x.op - s->first_op];
+    return x;
+}
+
+/* Adds an op again. An op that reads no other copy waits for the gradient, because its inputs are there all the time. */
+static emp_op_id run_again(emp_tape *t, const emp_tape_segment *s, const emp_op_id *copy,
+                           emp_op_id op, emp_op_id gradient)
+{
+    const emp_graph_builder *b = t->builder;
+    const int32_t            count = emp_graph_builder_input_count(b, op);
+    emp_port                 in[EMP_TAPE_INPUTS];
+    emp_op_id                again = -1;
+    bool                     waits = true;
+
+    if (strcmp(emp_graph_builder_type(b, op), "Stream") == 0)
+        return emp_tape_stream_back(t, emp_graph_builder_input(b, op, 0)).op;
+    for (int32_t i = 0; i < count; i++) {
+        const emp_port given = emp_graph_builder_input(b, op, i);
+        in[i] = copy_of(s, copy, given);
+        waits = waits && in[i].op == given.op;
+    }
+    const char *name =
+        emp_tape_join_names(t, emp_graph_builder_name(b, op), EMP_TAPE_AGAIN);
+    if (!emp_tape_is_ok(t)) return -1;
+    t->status = emp_graph_builder_add(t->builder, name, emp_graph_builder_type(b, op),
+                                      emp_graph_builder_attrs(b, op), in, count,
+                                      &gradient, waits ? 1 : 0, &again, t->err);
+    return again;
+}
+
+static void run_segment_again(emp_tape *t, const emp_tape_segment *s, emp_op_id *copy,
+                              emp_op_id gradient)
+{
+    for (emp_op_id op = s->first_op; op < s->end_op && emp_tape_is_ok(t); op++) {
+        const bool is_given = emp_graph_builder_input_count(t->builder, op) == 0;
+        copy[op - s->first_op] = is_given ? -1 : run_again(t, s, copy, op, gradient);
+    }
+}
+
+/* Lets the notes of the segment speak of the copies, which have the gradients that are known so far. */
+static void take_copies(emp_tape *t, const emp_tape_segment *s, const emp_op_id *copy)
+{
+    for (emp_op_id op = s->first_op; op < s->end_op; op++) {
+        const emp_op_id again = copy[op - s->first_op];
+        if (again >= 0) t->gradient[again] = t->gradient[op];
+    }
+    for (int32_t i = s->first_note; i < s->end_note; i++) {
+        emp_note *note = &t->note[i];
+        note->op = copy_of(s, copy, (emp_port){note->op, 0}).op;
+        for (int32_t k = 0; k < note->input_count; k++)
+            note->input[k] = copy_of(s, copy, note->input[k]);
+    }
+}
+
+void emp_tape_recompute(emp_tape *t, const emp_tape_segment *s)
+{
+    const emp_op_id gradient = t->gradient[t->note[s->end_note - 1].op].op;
+
+    if (gradient < 0) return; /* nothing that is trained depends on the layer */
+    emp_op_id *copy = EMP_NEW_ARRAY(emp_op_id, (size_t)(s->end_op - s->first_op));
+    if (copy == NULL) {
+        emp_tape_fail(t, emp_error_set(t->err, EMP_ENOMEM, __FILE__, __LINE__,
+                                       "copies of %d ops", s->end_op - s->first_op));
+        return;
+    }
+    run_segment_again(t, s, copy, gradient);
+    emp_tape_grow_gradients(t);
+    if (emp_tape_is_ok(t)) take_copies(t, s, copy);
+    emp_free(copy);
+}
