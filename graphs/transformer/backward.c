@@ -190,6 +190,16 @@ static void mul_back(emp_tape *t, const emp_note *note, emp_port dy)
     static const char *const product[2] = {"/grad_0", "/grad_1"};
     static const char *const sum[2] = {"/grad_0_sum", "/grad_1_sum"};
 
+    if (!emp_tape_is_ok(t)) return;
+    if (!t->step->is_frozen && !is_fixed(t, note->input[0]) &&
+        !is_fixed(t, note->input[1])) {
+        emp_port in[3] = {dy, note->input[0], note->input[1]};
+        emp_port both = back(t, note, "/grad", "MulGrad", NULL, in, 3);
+        for (int32_t i = 0; i < 2; i++)
+            give(t, note, note->input[i],
+                 reduced(t, note, sum[i], output_of(both, i), note->input[i]));
+        return;
+    }
     for (int32_t i = 0; i < 2; i++) {
         if (!emp_tape_is_ok(t) || is_fixed(t, note->input[i])) continue;
         emp_port in[2] = {dy, note->input[1 - i]};

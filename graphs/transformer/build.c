@@ -71,9 +71,10 @@ static emp_status check_step(const emp_transformer_model *m,
                          "update=host keeps the states of Adam on a host: it needs "
                          "phase=train and optimizer=adam");
     if (step->recomputes && step->phase != EMP_PHASE_TRAIN)
-        return EMP_ERROR(EMP_EUNSUPPORTED,
-                         "checkpointing=1 runs layers again for their gradients: it needs "
-                         "phase=train");
+        return EMP_ERROR(
+            EMP_EUNSUPPORTED,
+            "checkpointing=1 runs layers again for their gradients: it needs "
+            "phase=train");
     if (step->caches_on_host && (step->phase == EMP_PHASE_TRAIN || m->is_encoder))
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "cache=host keeps keys and values on a host: it needs "

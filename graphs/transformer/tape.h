@@ -88,8 +88,9 @@ typedef struct {
     bool has_master; /**< float32 copies of weights of another element type, with Adam */
     bool updates_on_host; /**< Adam's states and the update are a host's */
     bool
-                    caches_on_host; /**< caches of keys and values are a host's, and stream to their readers */
-    bool recomputes; /**< layers keep their input alone, and run again for their gradients */
+        caches_on_host; /**< caches of keys and values are a host's, and stream to their readers */
+    bool
+        recomputes; /**< layers keep their input alone, and run again for their gradients */
     emp_weight_home home;
     int32_t
         ahead; /**< layers whose weights are streamed before their turn: 1 = double buffers, 0 = a matrix leaves its home when
@@ -196,8 +197,8 @@ struct emp_tape {
     emp_tape_segment *segment; /**< layers that run again, in order */
     int32_t           segment_count, segment_capacity;
 
-    emp_port *
-        gradient; /**< [op of the forward pass, or copy of one]; only while going back */
+    emp_port
+        *gradient; /**< [op of the forward pass, or copy of one]; only while going back */
     int32_t gradient_count, gradient_capacity;
 };
 

@@ -74,7 +74,8 @@ emp_op_infer emp_op_infer_conv2d, emp_op_infer_conv2d_input, emp_op_infer_conv2d
 emp_op_infer emp_op_infer_attention, emp_op_infer_attention_grad, emp_op_infer_norm_grad,
     emp_op_infer_linear, emp_op_infer_route, emp_op_infer_route_grad,
     emp_op_infer_experts, emp_op_infer_experts_grad, emp_op_infer_combine,
-    emp_op_infer_nll_loss, emp_op_infer_combine_grad, emp_op_infer_sample_token;
+    emp_op_infer_nll_loss, emp_op_infer_combine_grad, emp_op_infer_sample_token,
+    emp_op_infer_mul_grad;
 
 /* Causal convolutions, the gated delta rule, Mamba-2 */
 emp_op_infer emp_op_infer_causal_convolution, emp_op_infer_scan;
@@ -112,8 +113,8 @@ emp_op_charge emp_op_cost_free_, emp_op_cost_host, emp_op_cost_elementwise,
     emp_op_cost_scatter, emp_op_cost_linear, emp_op_cost_attention,
     emp_op_cost_attention_grad, emp_op_cost_norm, emp_op_cost_route, emp_op_cost_experts,
     emp_op_cost_experts_grad, emp_op_cost_combine, emp_op_cost_nll_loss,
-    emp_op_cost_nll_loss_grad, emp_op_cost_mixed_optimizer, emp_op_cost_host_adam,
-    emp_op_cost_sample_top_p, emp_op_cost_causal_convolution,
+    emp_op_cost_mul_grad, emp_op_cost_nll_loss_grad, emp_op_cost_mixed_optimizer,
+    emp_op_cost_host_adam, emp_op_cost_sample_top_p, emp_op_cost_causal_convolution,
     emp_op_cost_causal_convolution_grad, emp_op_cost_delta_rule,
     emp_op_cost_delta_rule_grad, emp_op_cost_state_space, emp_op_cost_state_space_grad,
     emp_op_cost_select_keys, emp_op_cost_select_keys_grad, emp_op_cost_sparse_attention,

@@ -327,6 +327,27 @@ EMP_COST(combine)
     emp_view_cost(op, EMP_OP_ELEMENTWISE, (double)emp_shape_elements(y), cost);
 }
 
+/* ---- products of elements ---- */
+
+/* MulGrad(dy, x, y): the gradients of both factors, before sums over what was broadcast. Autograd holds both factors until both
+ * gradients are there. */
+EMP_INFER(mul_grad)
+{
+    for (int32_t i = 0; i < 2; i++)
+        emp_set_output(&output[i], op->input[0].shape, emp_view_dtype(op, 0));
+    *output_count = 2;
+    return EMP_OK;
+}
+
+/* A kernel for each gradient reads dy. */
+EMP_COST(mul_grad)
+{
+    emp_view_cost(op, EMP_OP_ELEMENTWISE, (double)emp_shape_elements(&op->input[0].shape),
+                  cost);
+    cost->bytes_read =
+        emp_add_saturating(cost->bytes_read, emp_info_bytes(&op->input[0]));
+}
+
 /* ---- the loss of tokens ---- */
 
 /* NllLoss(log probabilities [rows, classes], labels): the loss of each row, of which one element is read. */

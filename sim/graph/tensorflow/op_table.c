@@ -296,6 +296,7 @@ static const emp_op_type table[] = {
     {"MixBlocksGrad", GPU(FLOATS), TAKES(5), RATE(16, 40), RUN(like_operands), WORK(NORM, mix_blocks)},
     {"Mod", FLAGS(IN_PLACE | INT32_HOST), GPU(HOST_ONLY_DTYPES), TAKES(2), RATE(1, 15), RUN(broadcast), WORK(ELEMENTWISE, elementwise)},
     {"Mul", FLAGS(IN_PLACE | INT32_HOST), GPU(NUMBERS), TAKES(2), RATE(1, 1), RUN(mul), WORK(ELEMENTWISE, elementwise)},
+    {"MulGrad", GPU(FLOATS), TAKES(3), KERNELS(2, 2, 2), RUN(mul_grad), WORK(ELEMENTWISE, mul_grad)},
     {"MulNoNan", FLAGS(IN_PLACE), GPU(FLOATS), TAKES(2), RATE(1, 1), RUN(broadcast), WORK(ELEMENTWISE, elementwise)},
     {"Multinomial", FLAGS(STATEFUL), GPU(FLOATS), HOST_IN(2), TAKES(2), RATE(1, 30), RUN(one_unknown), WORK(ELEMENTWISE, elementwise)},
     {"Neg", FLAGS(IN_PLACE | INT32_HOST), GPU(NUMBERS), TAKES(1), RATE(1, 1), RUN(same), WORK(ELEMENTWISE, elementwise)},
