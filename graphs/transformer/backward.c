@@ -131,8 +131,7 @@ static void fused_back(emp_tape *t, const emp_note *note, emp_port dy)
         give(t, note, note->input[i], output_of(d, i));
 }
 
-/* PyTorch keeps the result of these functions, and the argument of others. */
-static bool keeps_result(const char *gradient)
+bool emp_tape_keeps_result(const char *gradient)
 {
     static const char *const of_result[] = {"ReluGrad", "TanhGrad", "SigmoidGrad",
                                             "LogSoftmaxGrad"};
@@ -145,7 +144,7 @@ static bool keeps_result(const char *gradient)
 static void map_back(emp_tape *t, const emp_note *note, emp_port dy)
 {
     emp_port result = {note->op, 0};
-    bool     of_result = keeps_result(note->gradient) && !t->step->is_frozen;
+    bool     of_result = emp_tape_keeps_result(note->gradient) && !t->step->is_frozen;
     emp_port in[2] = {dy, of_result ? result : note->input[0]};
 
     give(t, note, note->input[0], back(t, note, "/grad", note->gradient, NULL, in, 2));

@@ -85,19 +85,75 @@ static void take_copies(emp_tape *t, const emp_tape_segment *s, const emp_op_id 
     }
 }
 
+/* The greater of \a last and the number of the op behind a port, if it is a copy in the segment. */
+static emp_op_id later(const emp_tape_segment *s, emp_op_id last, emp_port x)
+{
+    return x.op >= s->end_op && x.op > last ? x.op : last;
+}
+
+/* The last copy that a gradient of the note reads; sums, views and casts read none. */
+static emp_op_id last_read(const emp_tape_segment *s, const emp_note *note)
+{
+    emp_op_id last = -1;
+
+    switch (note->kind) {
+    case EMP_NOTE_ADD:
+    case EMP_NOTE_VIEW:
+    case EMP_NOTE_PIECE:
+    case EMP_NOTE_JOIN:
+    case EMP_NOTE_SPREAD:
+    case EMP_NOTE_CAST: return -1;
+    case EMP_NOTE_SAME:
+        if (note->gradient == NULL) return -1; /* of a rotation */
+        return later(s, -1,
+                     emp_tape_keeps_result(note->gradient) ? (emp_port){note->op, 0}
+                                                           : note->input[0]);
+    case EMP_NOTE_ATTENTION:
+    case EMP_NOTE_ROUTE: last = later(s, -1, (emp_port){note->op, 0}); break;
+    default: break;
+    }
+    for (int32_t i = 0; i < note->input_count; i++) last = later(s, last, note->input[i]);
+    return last;
+}
+
+/* The gradient of a segment's result, as its ops may read it: behind the last copy that one of them reads, because autograd
+ * asks for what a layer keeps before it computes a gradient in it. */
+static emp_port behind_copies(emp_tape *t, const emp_tape_segment *s, emp_port gradient)
+{
+    const emp_note *result = &t->note[s->end_note - 1];
+    emp_op_attrs    attrs = {.has_shape = true, .colocation = result->unit};
+    emp_op_id       last = -1, gate = -1;
+
+    for (int32_t i = s->first_note; i < s->end_note; i++) {
+        const emp_op_id read = last_read(s, &t->note[i]);
+        if (read > last) last = read;
+    }
+    if (last < 0 || !emp_tape_is_ok(t)) return gradient;
+    attrs.shape = emp_tape_shape(t, gradient);
+    attrs.dtype = emp_graph_builder_output(t->builder, gradient)->dtype;
+    const char *name = emp_tape_join_names(t, result->name, "/grad_behind");
+    if (!emp_tape_is_ok(t)) return gradient;
+    t->status = emp_graph_builder_add(t->builder, name, "View", &attrs, &gradient, 1,
+                                      &last, 1, &gate, t->err);
+    return emp_tape_is_ok(t) ? (emp_port){gate, 0} : gradient;
+}
+
 void emp_tape_recompute(emp_tape *t, const emp_tape_segment *s)
 {
-    const emp_op_id gradient = t->gradient[t->note[s->end_note - 1].op].op;
+    const emp_port gradient = t->gradient[t->note[s->end_note - 1].op];
 
-    if (gradient < 0) return; /* nothing that is trained depends on the layer */
+    if (gradient.op < 0) return; /* nothing that is trained depends on the layer */
     emp_op_id *copy = EMP_NEW_ARRAY(emp_op_id, (size_t)(s->end_op - s->first_op));
     if (copy == NULL) {
         emp_tape_fail(t, emp_error_set(t->err, EMP_ENOMEM, __FILE__, __LINE__,
                                        "copies of %d ops", s->end_op - s->first_op));
         return;
     }
-    run_segment_again(t, s, copy, gradient);
+    run_segment_again(t, s, copy, gradient.op);
     emp_tape_grow_gradients(t);
-    if (emp_tape_is_ok(t)) take_copies(t, s, copy);
+    if (emp_tape_is_ok(t)) {
+        take_copies(t, s, copy);
+        t->gradient[t->note[s->end_note - 1].op] = behind_copies(t, s, gradient);
+    }
     emp_free(copy);
 }

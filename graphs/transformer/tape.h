@@ -324,6 +324,8 @@ void emp_tape_recompute(emp_tape *t, const emp_tape_segment *segment);
 
 /** Streams a weight whose home is a host for the way back, once. */
 emp_port emp_tape_stream_back(emp_tape *t, emp_port weight);
+/** True if autograd keeps the result of the function whose gradient has that type; of others it keeps the argument. */
+bool emp_tape_keeps_result(const char *gradient);
 /** Makes room for the gradients of all ops so far. */
 void emp_tape_grow_gradients(emp_tape *t);
 
