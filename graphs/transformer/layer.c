@@ -449,8 +449,9 @@ static emp_port parallel(emp_stack *s, emp_port x)
     emp_port                     a = norm(s, n->norm_1, x);
     emp_port f = s->m->places == EMP_NORMS_PARALLEL_2 ? norm(s, n->norm_2, x) : a;
 
-    emp_port y = emp_tape_add(s->t, emp_stack_leaf(s, n->attention, "/add"),
-                              stack_mix(s, a), stack_feed_forward(s, f, x));
+    emp_port y = stack_mix(s, a);
+    emp_port z = stack_feed_forward(s, f, x);
+    y = emp_tape_add(s->t, emp_stack_leaf(s, n->attention, "/add"), y, z);
     return add(s, n->down, x, y);
 }
 
