@@ -403,7 +403,7 @@ static emp_port in_float(emp_tape *t, const char *name, emp_port x, int32_t unit
 /* A norm as transformers trains it, op by op: the gradient of the norm needs its operand in float32, and the gradient of the
  * weight what the norm made, so both are kept. */
 static emp_port norm_by_steps(emp_tape *t, const char *name, emp_port x, emp_port weight,
-                              int32_t unit)
+                              bool is_rms, int32_t unit)
 {
     const bool   is_wide = t->scales_in_float32 && weight.op >= 0;
     emp_op_attrs attrs = {.dtype = is_wide ? EMP_DTYPE_FLOAT : t->step->dtype};
@@ -412,7 +412,7 @@ static emp_port norm_by_steps(emp_tape *t, const char *name, emp_port x, emp_por
     x = in_float(t, name, x, unit);
     emp_port  y = emp_tape_op(t, "RMSNorm", inner, unit, &attrs, &x, 1);
     emp_note *note = tape_note(t, EMP_NOTE_FUSED, inner, unit, y, &x, 1);
-    if (note != NULL) note->gradient = "RMSNormGrad";
+    if (note != NULL) note->gradient = is_rms ? "RMSNormStepsGrad" : "RMSNormGrad";
     if (weight.op < 0) return y;
     const bool  is_cast = is_wide && t->step->dtype != EMP_DTYPE_FLOAT;
     const char *scaled = is_cast ? emp_tape_join_names(t, name, "/scaled") : name;
@@ -436,9 +436,11 @@ emp_port emp_tape_norm(emp_tape *t, const char *name, const char *type, emp_port
                                          unit, EMP_WEIGHT_TRAINED);
     /* a layer norm without parameters reads as one with a factor of one */
     if (count == 1 || type[0] == 'R') {
+        const bool is_rms = type[0] == 'R';
         type = "RMSNorm";
         if (emp_tape_is_training(t) && !t->step->is_frozen)
-            return norm_by_steps(t, name, x, count > 1 ? in[1] : EMP_TAPE_NONE, unit);
+            return norm_by_steps(t, name, x, count > 1 ? in[1] : EMP_TAPE_NONE, is_rms,
+                                 unit);
     }
     emp_port  y = emp_tape_op(t, type, name, unit, &attrs, in, count);
     emp_note *note = tape_note(t, EMP_NOTE_FUSED, name, unit, y, in, count);

@@ -201,6 +201,17 @@ EMP_COST(norm)
                   cost);
 }
 
+/* RMSNormStepsGrad(dy, x): the gradient of x times the inverse root of the mean of its squares where each of these is an op.
+ * When the gradient of the squares is made, there are four tensors of x's size besides the result, and dy is gone. */
+EMP_COST(norm_steps_grad)
+{
+    const int64_t four = emp_mul_saturating(4, emp_info_bytes(&op->input[1]));
+    const int64_t gone = emp_info_bytes(&op->input[0]);
+
+    emp_op_cost_norm(op, cost);
+    cost->workspace_bytes = four > gone ? four - gone : 0;
+}
+
 /* ---- experts ---- */
 
 /* RouteTokens(logits [tokens, experts]): weights and numbers of the `count` chosen ones. */

@@ -345,6 +345,7 @@ static const emp_op_type table[] = {
     {"RGBToHSV", GPU(FLOATS), TAKES(1), RATE(10, 30), RUN(same), WORK(ELEMENTWISE, elementwise)},
     {"RMSNorm", GPU(FLOATS), TAKES(1), RATE(4, 8), RUN(same), WORK(NORM, norm)},
     {"RMSNormGrad", GPU(FLOATS), TAKES(2), RATE(9, 16), RUN(norm_grad), WORK(NORM, norm)},
+    {"RMSNormStepsGrad", GPU(FLOATS), TAKES(2), RATE(9, 16), RUN(norm_grad), WORK(NORM, norm_steps_grad)},
     {"RNN", FLAGS(EMP_OP_LAYER), ANY, TAKES(3), RUN(recurrent), WORK(RECURRENT, recurrent)},
     {"RNNGrad", FLAGS(EMP_OP_LAYER), ANY, TAKES(4), RUN(like_operands), WORK(RECURRENT, recurrent_grad), PART(BOTH)},
     {"RandomShuffle", FLAGS(STATEFUL), CPU_ONLY, TAKES(1), RUN(same), WORK(HOST, host)},

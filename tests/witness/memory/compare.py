@@ -6,10 +6,12 @@
 A dispatch mode adds the bytes of each storage when an op makes it and takes them away when PyTorch lets go of it, so
 that what autograd keeps and when it is freed is PyTorch's own. Kernels are those of a GPU: attention is
 FlashAttention. A row is a config, an element type and an optimizer; Emplace reads the config, or the step that
-export_torch.py has written. Peaks must agree within 1 %, with one exception. The last line is "N of M agree".
+export_torch.py has written. Further rows have a small vocabulary, so that the peak is in a layer and not at the loss, and
+layers that are checkpointed or not. Peaks must agree within 1 %, with exceptions. The last line is "N of M agree".
 """
 
 import argparse
+import itertools
 import json
 import pathlib
 import subprocess
@@ -111,9 +113,11 @@ def make_model(config, dtype):
         torch.set_default_dtype(torch.float32)
 
 
-def peak_of_torch(config, dtype, optimizer):
+def peak_of_torch(config, dtype, optimizer, checkpointing=False):
     """Measures the second step, which finds the optimizer's states."""
     model = make_model(config, dtype)
+    if checkpointing:
+        model.gradient_checkpointing_enable()
     tokens = torch.zeros(BATCH, TOKENS, dtype=torch.int64, device="meta")
     make = {"adam": torch.optim.AdamW, "sgd": torch.optim.SGD}[optimizer]
     update = make(model.parameters(), lr=0.1, foreach=False)
@@ -155,8 +159,8 @@ def export(config, dtype, optimizer, path):
     return str(path)
 
 
-def read_config(name, folder):
-    config = transformers.AutoConfig.for_model(name, **{**SIZES, **CONFIGS[name]})
+def read_config(name, folder, **sizes):
+    config = transformers.AutoConfig.for_model(name, **{**SIZES, **CONFIGS[name], **sizes})
     config.use_cache, config._attn_implementation = False, "sdpa"
     fields = {**json.loads(config.to_json_string(use_diff=False)), "model_type": name}
     (folder / f"{name}.json").write_text(json.dumps(fields))
@@ -176,6 +180,16 @@ def rows_of(program, name, folder):
                 yield f"{name}, {dtype}, {optimizer}, {form}", want, peak_of_emplace(program, spec)
 
 
+def rows_of_layers(program, name, folder):
+    config = read_config(name, folder, vocab_size=100, num_hidden_layers=4)
+    for dtype in DTYPES:
+        for checkpointing in (0, 1):
+            want = peak_of_torch(config, dtype, "sgd", checkpointing)
+            keys = f"phase=train,batch={BATCH},seq={TOKENS},dtype={dtype},optimizer=sgd,checkpointing={checkpointing}"
+            label = f"{name}, {dtype}, {'checkpointed ' * checkpointing}layers"
+            yield label, want, peak_of_emplace(program, f"hf:path={folder / name}.json,{keys}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program", metavar="EMPLACE")
@@ -188,7 +202,8 @@ def main():
     count = agreed = 0
     with tempfile.TemporaryDirectory() as folder:
         for name in [options.only] if options.only else CONFIGS:
-            for label, want, got in rows_of(options.program, name, pathlib.Path(folder)):
+            arguments = options.program, name, pathlib.Path(folder)
+            for label, want, got in itertools.chain(rows_of(*arguments), rows_of_layers(*arguments)):
                 is_near = got is not None and abs(got / want - 1) <= TOLERANCE.get(name, OTHERS)
                 count, agreed = count + 1, agreed + is_near
                 error = "refused" if got is None else f"{got / 2**20:9.1f} {100 * (got / want - 1):+7.2f} %"
