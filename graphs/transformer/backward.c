@@ -408,8 +408,10 @@ void emp_tape_differentiate(emp_tape *t)
             emp_tape_stage(t, dy);
         }
         if (segment >= 0 && i == t->segment[segment].end_note - 1)
-            emp_tape_recompute(t, &t->segment[segment--]);
+            emp_tape_recompute(t, &t->segment[segment]);
         go_back(t, i);
+        if (segment >= 0 && i == t->segment[segment].first_note)
+            emp_tape_hold_input(t, &t->segment[segment--]);
     }
 }
 

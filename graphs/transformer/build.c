@@ -274,7 +274,7 @@ static emp_port emit_round(emp_stack *s)
     for (s->layer = 0; s->layer < s->m->layer_count && emp_tape_is_ok(s->t); s->layer++) {
         snprintf(s->prefix, sizeof s->prefix, "%s.%d.", s->m->names.layer, s->layer);
         emp_tape_stage(s->t, x);
-        emp_tape_begin_segment(s->t);
+        emp_tape_begin_segment(s->t, x);
         x = emp_stack_layer(s, x);
         emp_tape_end_segment(s->t);
     }

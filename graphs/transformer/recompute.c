@@ -7,15 +7,17 @@
 #include "base/mem.h"
 #include "graphs/transformer/tape.h"
 
-void emp_tape_begin_segment(emp_tape *t)
+void emp_tape_begin_segment(emp_tape *t, emp_port x)
 {
     emp_error *err = t->err;
 
     if (!emp_tape_is_ok(t) || !t->step->recomputes) return;
     emp_tape_fail(t, EMP_GROW(t->segment, t->segment_count + 1, t->segment_capacity));
     if (!emp_tape_is_ok(t)) return;
-    t->segment[t->segment_count++] = (emp_tape_segment){
-        .first_op = emp_graph_builder_op_count(t->builder), .first_note = t->note_count};
+    t->segment[t->segment_count++] =
+        (emp_tape_segment){.first_op = emp_graph_builder_op_count(t->builder),
+                           .first_note = t->note_count,
+                           .input = x};
 }
 
 void emp_tape_end_segment(emp_tape *t)
@@ -156,4 +158,20 @@ void emp_tape_recompute(emp_tape *t, const emp_tape_segment *s)
         t->gradient[t->note[s->end_note - 1].op] = behind_copies(t, s, gradient);
     }
     emp_free(copy);
+}
+
+void emp_tape_hold_input(emp_tape *t, const emp_tape_segment *s)
+{
+    emp_op_attrs attrs = {.has_shape = true,
+                          .shape = EMP_SHAPE(1),
+                          .colocation = t->note[s->first_note].unit};
+    emp_op_id    held = -1;
+
+    if (!emp_tape_is_ok(t) || t->gradient[s->input.op].op < 0) return;
+    attrs.dtype = emp_graph_builder_output(t->builder, s->input)->dtype;
+    const char *name = emp_tape_join_names(t, t->note[s->first_note].name, "/grad_held");
+    if (!emp_tape_is_ok(t)) return;
+    t->status = emp_graph_builder_add(t->builder, name, "View", &attrs, &s->input, 1,
+                                      &t->gradient[s->input.op].op, 1, &held, t->err);
+    if (emp_tape_is_ok(t)) emp_graph_builder_set_target(t->builder, held);
 }

@@ -160,6 +160,7 @@ typedef struct {
 typedef struct {
     emp_op_id first_op, end_op;
     int32_t   first_note, end_note;
+    emp_port  input;
 } emp_tape_segment;
 
 typedef struct emp_tape emp_tape;
@@ -314,11 +315,14 @@ void emp_tape_loss(emp_tape *t, const char *name, emp_port logits, emp_port labe
 
 /* ---- layers that run again (recompute.c) ---- */
 
-/** Begins and ends what runs again as a whole; nothing happens in a step that does not recompute. */
-void emp_tape_begin_segment(emp_tape *t);
+/** Begins and ends what runs again as a whole, from \a x; nothing happens in a step that does not recompute. */
+void emp_tape_begin_segment(emp_tape *t, emp_port x);
 void emp_tape_end_segment(emp_tape *t);
 /** Adds the ops of a segment again, behind the gradient of its last one, for the gradients of the others. */
 void emp_tape_recompute(emp_tape *t, const emp_tape_segment *segment);
+
+/** Holds the input of a segment until all its gradients are there, as the closure of a checkpoint does. */
+void emp_tape_hold_input(emp_tape *t, const emp_tape_segment *segment);
 
 /* ---- the backward pass and the update (backward.c) ---- */
 
