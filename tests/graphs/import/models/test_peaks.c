@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Memory of training steps of configs: the tensors that PyTorch's autograd keeps of the modules of transformers, counted by
  * hand, and the peak, which is where the gradient of the logarithms of probabilities is made. */
+#include <string.h>
+
 #include "tests/graphs/import/models/configs.h"
 #include "tests/support/problems.h"
 
@@ -109,4 +111,84 @@ Test(peaks, are_of_the_tensors_that_autograd_keeps)
             cr_expect(more >= 0 && more <= rows + 4096,
                       "case %zu, %s: %.0f more than %.0f", i, of_type[type], more, want);
         }
+}
+
+/* ---- peaks in layers ---- */
+
+#define SMALL                                                          \
+    "'hidden_size':256,'num_hidden_layers':4,'num_attention_heads':4," \
+    "'vocab_size':128,'max_position_embeddings':256,'tie_word_embeddings':false"
+
+/* Peaks of PyTorch 2.15 with modules of transformers 5.24: of two types, each without checkpointing and with it, counted as
+ * tests/witness/memory does. 2 sequences of 256 tokens, SGD. */
+typedef struct {
+    const char *config;
+    int64_t     bytes[2][2];
+} measured;
+
+static const measured steps[] = {
+    {"{'model_type':'llama','hidden_act':'silu','num_key_value_heads':4,"
+     "'intermediate_size':1024," SMALL "}",
+     {{77654376, 49314080}, {41211240, 25450784}}},
+    {"{'model_type':'opt','activation_function':'relu','ffn_dim':1024,"
+     "'word_embed_proj_dim':256," SMALL "}",
+     {{44305512, 34863136}, {22189672, 17445920}}},
+    {"{'model_type':'qwen3','hidden_act':'silu','num_key_value_heads':2,'head_dim':64,"
+     "'intermediate_size':1024," SMALL "}",
+     {{80851304, 48543520}, {44407144, 25464864}}},
+};
+
+Test(peaks, of_layers_are_those_of_pytorch)
+{
+    for (size_t i = 0; i < COUNT(steps); i++)
+        for (int type = 0; type < 2; type++)
+            for (int is_again = 0; is_again < 2; is_again++) {
+                int64_t      held;
+                const double want = (double)steps[i].bytes[type][is_again];
+                const double got = (double)peak_of(
+                    steps[i].config,
+                    scratch_print(",batch=2,seq=256,optimizer=sgd,checkpointing=%d,"
+                                  "dtype=%s",
+                                  is_again, of_type[type]),
+                    &held);
+                cr_expect(got > 0.995 * want && got < 1.005 * want,
+                          "step %zu, %s, checkpointing=%d: %.0f, PyTorch %.0f", i,
+                          of_type[type], is_again, got, want);
+            }
+}
+
+/* FLOPs of the ops of a step whose name ends so; all of them without an end. */
+static double flops_of(const emp_graph *g, const char *end)
+{
+    double sum = 0;
+
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        const size_t length = strlen(g->name[op]), size = strlen(end);
+        if (length >= size && strcmp(g->name[op] + length - size, end) == 0)
+            sum += g->op[op].cost->flops;
+    }
+    return sum;
+}
+
+/* The copies of a layer's products are those of its forward pass, but the last: 4 h^2 + 2 h i in place of 4 h^2 + 3 h i
+ * multiplications a token, and half of the pairs of attention. */
+Test(peaks, layers_run_again_up_to_the_last_tensor_that_a_gradient_reads)
+{
+    const double h = 256, i = 1024, tokens = 512;
+    const double products = 2 * tokens * (4 * h * h + 2 * h * i);
+    const double attention = 2 * 2 * (256.0 * 257 / 2) * 2 * h;
+    OWN_TASK     t = {0};
+
+    task_create(&t, config_spec(steps[0].config, ",batch=2,seq=256,checkpointing=1"),
+                "h200x8", "torch-eager");
+    double again = flops_of(t.graph, "/recompute"), want = 4 * (products + attention);
+    cr_expect(again > want && again < 1.02 * want, "%.0f FLOPs, %.0f of products", again,
+              want);
+}
+
+Test(peaks, checkpointing_is_of_training_steps)
+{
+    graph_expect_refused(config_spec(steps[0].config, ",phase=prefill,checkpointing=1"),
+                         EMP_EUNSUPPORTED,
+                         "checkpointing=1 runs layers again for their gradients");
 }
