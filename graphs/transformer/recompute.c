@@ -26,6 +26,7 @@ void emp_tape_end_segment(emp_tape *t)
     emp_tape_segment *s = &t->segment[t->segment_count - 1];
     s->end_op = emp_graph_builder_op_count(t->builder);
     s->end_note = t->note_count;
+    if (s->end_note == s->first_note) t->segment_count--; /* a layer that does nothing */
 }
 
 /* The copy of what an op of the segment makes, or the port itself. */

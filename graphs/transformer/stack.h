@@ -74,7 +74,7 @@ emp_port emp_stack_join_blocks(emp_stack *s, emp_port x);
  * The scope of the model. Kernels are fused as in today's runtimes: attention is one kernel that keeps
  * no scores, a norm is one, the update of a weight is one, and the experts of a product are one.
  * A weight, the ops that use it, their gradients, and its update share a device, as in PyTorch.
- * Updates begin when all gradients are there. There is no dropout. Layers may keep their input alone and run again.
+ * Updates begin when all gradients are there. There is no dropout. Layers may keep only their input and run again.
  *
  * FLOPs. Attention counts the pairs of query and key that its mask leaves; its backward pass
  * computes the scores again and counts 2.5 times the forward pass.

@@ -90,7 +90,7 @@ typedef struct {
     bool
         caches_on_host; /**< caches of keys and values are a host's, and stream to their readers */
     bool
-        recomputes; /**< layers keep their input alone, and run again for their gradients */
+        recomputes; /**< layers keep only their input, and run again for their gradients */
     emp_weight_home home;
     int32_t
         ahead; /**< layers whose weights are streamed before their turn: 1 = double buffers, 0 = a matrix leaves its home when

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Memory of training steps of configs: the tensors that PyTorch's autograd keeps of the modules of transformers, counted by
  * hand, and the peak, which is where the gradient of the logarithms of probabilities is made. */
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/graphs/import/models/configs.h"
@@ -170,7 +171,7 @@ static double flops_of(const emp_graph *g, const char *end)
     return sum;
 }
 
-/* The copies of a layer's products are those of its forward pass, but the last: 4 h^2 + 2 h i in place of 4 h^2 + 3 h i
+/* A layer repeats all products of its forward pass except the last: 4 h^2 + 2 h i in place of 4 h^2 + 3 h i
  * multiplications a token, and half of the pairs of attention. */
 Test(peaks, layers_run_again_up_to_the_last_tensor_that_a_gradient_reads)
 {
@@ -191,4 +192,28 @@ Test(peaks, checkpointing_is_of_training_steps)
     graph_expect_refused(config_spec(steps[0].config, ",phase=prefill,checkpointing=1"),
                          EMP_EUNSUPPORTED,
                          "checkpointing=1 runs layers again for their gradients");
+}
+
+/* A layer without ops (Nemotron-NAS) is nothing to run again, and its neighbours still are. */
+Test(peaks, layers_that_do_nothing_are_not_run_again)
+{
+    const char *const nothing =
+        "{'model_type':'nemotron-nas','architectures':['DeciLMForCausalLM'],'hidden_act':"
+        "'silu','hidden_size':256,'num_hidden_layers':3,'num_attention_heads':4,"
+        "'vocab_size':128,'block_configs':["
+        "{'attention':{'n_heads_in_group':1},'ffn':{'ffn_mult':2.0}},"
+        "{'attention':{'no_op':true},'ffn':{'no_op':true}},"
+        "{'attention':{'n_heads_in_group':1},'ffn':{'ffn_mult':2.0}}]}";
+    emp_graph *g = config_load(nothing, ",batch=2,seq=64,checkpointing=1");
+    int32_t    again[3] = {0};
+
+    for (emp_op_id op = 0; op < g->op_count; op++) {
+        int layer;
+        if (strstr(g->name[op], "/recompute") != NULL &&
+            sscanf(g->name[op], "model.layers.%d.", &layer) == 1)
+            again[layer]++;
+    }
+    cr_expect(again[0] > 0 && again[1] == 0 && again[2] == again[0], "%d, %d, %d",
+              again[0], again[1], again[2]);
+    emp_graph_destroy(g);
 }
