@@ -170,6 +170,24 @@ static void packed_attention(emp_onnx_call *c)
         emp_onnx_reshape(c, both, EMP_SHAPE(2, k.dim[0], k.dim[2], k.dim[1], k.dim[3])));
 }
 
+/* Attention of rank 4, whose kernel computes functions of the model on scores and on probabilities. */
+static void flex_attention(emp_onnx_call *c, const char *word)
+{
+    emp_onnx_attr body;
+
+    (void)word;
+    if (emp_onnx_in_shape(c, 0).rank != 4 || emp_onnx_in_shape(c, 1).rank != 4) {
+        emp_onnx_refuse(c, "queries of rank %d and keys of rank %d, need 4",
+                        emp_onnx_in_shape(c, 0).rank, emp_onnx_in_shape(c, 1).rank);
+        return;
+    }
+    standard_attention(c);
+    if (emp_onnx_get(c, "score_mod", &body) || emp_onnx_get(c, "prob_mod", &body))
+        emp_import_notes_assume(c->o->notes,
+                                "the functions of scores and of probabilities in "
+                                "FlexAttention take no time in its kernel");
+}
+
 static void attention_of(emp_onnx_call *c, const char *word)
 {
     (void)word;
@@ -353,6 +371,7 @@ static void linear_attention(emp_onnx_call *c, const char *word)
 const emp_onnx_rule emp_onnx_attention_rules[] = {
     {"Attention", attention_of, NULL},
     {"DecoderMaskedMultiHeadAttention", multi_head, NULL},
+    {"FlexAttention", flex_attention, NULL},
     {"GroupQueryAttention", grouped_attention, NULL},
     {"LinearAttention", linear_attention, NULL},
     {"MultiHeadAttention", multi_head, NULL},

@@ -336,20 +336,21 @@ static void put_numbers(emp_onnx_call *c, int32_t input, const int64_t *from,
     c->in[input] = value;
 }
 
-/* A new shape of that rank: as it is stated, else from the input, aligned at the last dims, but for its sizes of 1 and
- * those from \a open on. */
-static void settle_shape(emp_onnx_call *c, int32_t input, int32_t rank, int32_t open)
+/* A new shape of that rank: as it is stated, else from the input, aligned at the last dims, but for its sizes below
+ * \a least and those from \a open on. */
+static void settle_shape(emp_onnx_call *c, int32_t input, int32_t rank, int32_t open,
+                         int64_t least)
 {
     const emp_shape in = emp_onnx_in_shape(c, 0), stated = stated_shape(c);
     int64_t         dim[EMP_MAX_RANK];
 
     for (int32_t d = 0; d < rank; d++) {
         const int32_t of_in = d - rank + in.rank;
-        const int64_t own = of_in >= 0 && d < open ? in.dim[of_in] : 1;
+        const int64_t own = of_in >= 0 && d < open ? in.dim[of_in] : -1;
         if (stated.rank == rank && stated.dim[d] >= 0)
             dim[d] = stated.dim[d];
         else
-            dim[d] = own > 1 ? own : emp_onnx_open_size(c, 0, d);
+            dim[d] = own >= least ? own : emp_onnx_open_size(c, 0, d);
     }
     put_numbers(c, input, dim, rank);
 }
@@ -405,15 +406,15 @@ void emp_onnx_settle_inputs(emp_onnx_call *c)
             return;
         c->in[2] = NULL;
         c->in_count = 4;
-        settle_shape(c, 3, in.rank, 2);
+        settle_shape(c, 3, in.rank, 2, 0);
     } else if (emp_slice_is(type, "Reshape") && is_open(c, 1)) {
         const emp_shape stated = stated_shape(c);
-        if (emp_shape_is_known(&stated)) settle_shape(c, 1, stated.rank, 0);
+        if (emp_shape_is_known(&stated)) settle_shape(c, 1, stated.rank, 0, 0);
     } else if ((shape == 0 || emp_slice_is(type, "Expand")) && is_open(c, shape)) {
         const int32_t count = (int32_t)emp_shape_elements(&emp_onnx_in(c, shape)->shape);
         const bool    is_longer = shape == 1 && in.rank > count;
-        settle_shape(c, shape, is_longer ? in.rank : count,
-                     shape == 0 ? 0 : EMP_MAX_RANK);
+        settle_shape(c, shape, is_longer ? in.rank : count, shape == 0 ? 0 : EMP_MAX_RANK,
+                     2);
     }
 }
 

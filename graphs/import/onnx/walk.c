@@ -13,7 +13,7 @@ enum { NAME_BYTES = 200, BLAME_BYTES = 240 };
 static bool is_read_domain(emp_slice domain)
 {
     static const char *const domains[] = {"com.microsoft", "com.microsoft.nchwc",
-                                          "com.ms.internal.nhwc",
+                                          "com.ms.internal.nhwc", "ai.onnx.preview",
                                           "ai.onnx.preview.training"};
 
     for (size_t i = 0; i < sizeof domains / sizeof domains[0]; i++)

@@ -147,6 +147,7 @@ static const struct node nodes[] = {
     {MS, "DecoderMaskedMultiHeadAttention", 13, "1:1,1,32|1:1,1,32|1:1,1,32|-|-|1:1,4,6,8|1:1,4,6,8", "num_heads=4", "[1,1,32]"},
     {"", "Identity", 21, "24:2,32", "", "[2,32]"},
     {MS, "QGemm", 13, "2:2,8|floats:1|2:|2:4,8|floats:1|2:", "transB=1", "[2,4]"},
+    {"ai.onnx.preview", "FlexAttention", 26, "1:2,4,6,8|1:2,2,10,8|1:2,2,10,16", "", "[2,4,6,16]"},
     {MS, "BiasGelu", 13, "1:2,8|1:8", "", "[2,8]"},
     {MS, "NhwcMaxPool", 13, "3:1,8,8,3", "kernel_shape=2,2 strides=2,2", "[1,4,4,3]"},
     {MS ".nchwc", "ReorderInput", 13, "1:1,8,8,16", "channels_last=1", "[1,16,8,8]"},

@@ -23,6 +23,8 @@ TestSuite(onnx_sizes, .init = start, .fini = graph_tear_down);
     {                                       \
         .batch = 3, .dims = "past=10,new=4" \
     }
+/* Scales that depend on data are those of an image: its batch and its channels stay. */
+#define ENLARGED  "in x 1,3,8,8; in s 4; y = Resize x,,s; out y"
 #define NO_SYMBOL "in x 2,?; y = Relu x; out y"
 
 Test(onnx_sizes, open_sizes_go_by_symbol_and_place)
@@ -42,6 +44,8 @@ Test(onnx_sizes, open_sizes_go_by_symbol_and_place)
         {SUMS, SUMS_PARAMS, "Relu", "[3,11]"},
         {SUMS, SUMS_PARAMS, "Sigmoid", "[5,14]"},
         {SUMS, SUMS_PARAMS, "ConcatV2", "[3,14]"},
+        {ENLARGED, {0}, "Resize", "[1,3,128,128]"},
+        {ENLARGED, {.dims = "y.2=16,y.3=24"}, "Resize", "[1,3,16,24]"},
         {NO_SYMBOL, {0}, "Relu", "[2,128]"},
         {NO_SYMBOL, {.dims = "x.1=6"}, "Relu", "[2,6]"}};
 
