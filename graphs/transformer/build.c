@@ -221,7 +221,8 @@ static void pool(emp_stack *s, emp_port x)
     if (s->m->pooled_classes > 0)
         y = emp_tape_linear(s->t, s->m->pooled_name, y, s->m->pooled_classes, true);
     if (is_training && s->m->pooled_classes > 0)
-        add_loss(s, "next_sentence_loss", "next_sentence_label", y);
+        add_loss(s, emp_tape_join_names(s->t, s->m->pooled_task, "_loss"),
+                 emp_tape_join_names(s->t, s->m->pooled_task, "_label"), y);
     else
         fetch(s, y);
 }

@@ -222,6 +222,7 @@ typedef struct {
     int32_t     head_rows;      /**< classes that the head has; 0 = the vocabulary */
     int32_t     pooled_classes; /**< of the pooler's output; 0 = none */
     const char *pooled_name;    /**< of the layer that makes them */
+    const char *pooled_task;    /**< "next_sentence", by which its loss is named */
 } emp_transformer_model;
 
 /** \a layer_count layers, all sizes 0. Clear it also after a failure.

@@ -204,6 +204,7 @@ static void describe_bert(emp_transformer_model *m, const int64_t *v)
     m->has_head = is_training;
     m->pooled_classes = is_training ? 2 : 0;
     m->pooled_name = "cls.seq_relationship";
+    m->pooled_task = "next_sentence";
     m->has_head_transform = m->has_head_bias = m->is_head_tied = true;
     for (int32_t i = 0; i < m->layer_count; i++) {
         emp_transformer_layer *l = &m->layer[i];

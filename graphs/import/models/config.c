@@ -431,11 +431,13 @@ static void set_classes(emp_transformer_model *m, const char *name, int32_t clas
     m->is_head_tied = m->has_head_transform = m->has_logit_cap = false;
 }
 
-static void set_pooled(emp_transformer_model *m, const char *name, int32_t classes)
+static void set_pooled(emp_transformer_model *m, const char *task, const char *name,
+                       int32_t classes)
 {
     m->has_pooler = true;
     m->pooled_classes = classes;
     m->pooled_name = name;
+    m->pooled_task = task;
 }
 
 static void set_head(emp_fields *whole, emp_transformer_model *m)
@@ -450,7 +452,7 @@ static void set_head(emp_fields *whole, emp_transformer_model *m)
     case HEAD_BOTH:
         /* RoBERTa's class of that name has a vocabulary's head alone */
         if (m->is_encoder && m->names.layer == emp_names_bert.layer)
-            set_pooled(m, "cls.seq_relationship", 2);
+            set_pooled(m, "next_sentence", "cls.seq_relationship", 2);
         break;
     case HEAD_NONE: m->has_pooler = m->is_encoder; break;
     case HEAD_POOLED:
@@ -459,13 +461,15 @@ static void set_head(emp_fields *whole, emp_transformer_model *m)
             break;
         }
         m->has_head = false;
-        set_pooled(m, "classifier", classes);
+        set_pooled(m, "classification", "classifier", classes);
         break;
     case HEAD_SEQUENT:
+        m->has_head = false;
+        set_pooled(m, "next_sentence", "cls.seq_relationship", 2);
+        break;
     case HEAD_CHOICE:
         m->has_head = false;
-        set_pooled(m, kind == HEAD_CHOICE ? "classifier" : "cls.seq_relationship",
-                   kind == HEAD_CHOICE ? 1 : 2);
+        set_pooled(m, "choice", "classifier", 1);
         break;
     case HEAD_TOKENS:
         set_classes(m, m->is_encoder ? "classifier" : "score", classes, true);

@@ -111,6 +111,30 @@ Test(config, the_class_says_which_head_a_model_has)
     }
 }
 
+/* An encoder's classes of a sequence come from its pooler, whatever they are of. */
+Test(config, the_task_of_a_class_names_its_loss)
+{
+    static const struct {
+        const char *class, *loss, *labels;
+    } cases[] = {
+        {"BertForSequenceClassification", "classification_loss", "classification_label"},
+        {"BertForMultipleChoice", "choice_loss", "choice_label"},
+        {"BertForNextSentencePrediction", "next_sentence_loss", "next_sentence_label"},
+        {"BertForPreTraining", "next_sentence_loss", "next_sentence_label"},
+        {"BertForTokenClassification", "loss", "labels"}};
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const char *config =
+            scratch_print("{'model_type':'bert','num_hidden_layers':1," TINY_SIZES
+                          ",'max_position_embeddings':16,'architectures':['%s']}",
+                          cases[i].class);
+        emp_graph *g = config_load(config, ",batch=1,seq=8");
+        cr_expect_str_eq(graph_type(g, cases[i].loss), "NllLoss", "%s", cases[i].class);
+        cr_expect_str_eq(graph_type(g, cases[i].labels), "Placeholder");
+        emp_graph_destroy(g);
+    }
+}
+
 /* Only the latent vector and the rotated key: 2 x (512 + 64) bytes a token and layer. */
 Test(config, caches_of_latent_attention_hold_the_vector)
 {
