@@ -199,6 +199,7 @@ static const char *unknown_part(const emp_transformer_model *m,
     const bool has_gate = m->gate == EMP_GATE_ALL || m->gate == EMP_GATE_IN_QUERY;
 
     if (m->is_encoder) return "encoders, whose tokens see all others";
+    if (m->encoder != NULL) return "decoders that attend to an encoder";
     if (l->indexer != EMP_INDEXER_NONE) return "indexers, which choose keys";
     if (l->keys_are_values) return "keys that are values, too";
     if (l->keys_of >= 0) return "layers that read another layer's keys";

@@ -27,13 +27,21 @@ static emp_port *open_cache(emp_stack *s, const char *name, const emp_op_attrs *
     return &s->cache[s->next_cache++];
 }
 
-/* Writes x [batch, new, ...] into a cache of so many rows a sequence. Returns the cache behind the write, or, where caches are on
- * a host, what streams from it: the rows before x, beside which x is on the GPU already. */
-static emp_port stack_cache(emp_stack *s, const char *leaf, emp_port x, int64_t rows,
-                            int32_t unit)
+emp_port emp_stack_kept(emp_stack *s, const char *name, emp_shape shape, int32_t unit)
+{
+    const bool   is_on_host = s->t->step->caches_on_host;
+    emp_op_attrs attrs = {.dtype = cache_dtype(s), .has_shape = true, .shape = shape};
+
+    if (is_on_host) unit = emp_tape_unit(s->t);
+    emp_port *cache = open_cache(s, name, &attrs, unit);
+    if (cache == NULL) return EMP_TAPE_NONE;
+    return is_on_host ? emp_tape_stream(s->t, name, *cache, unit) : *cache;
+}
+
+emp_port emp_stack_write(emp_stack *s, const char *name, emp_port x, int64_t rows,
+                         emp_port positions, int32_t unit)
 {
     emp_tape    *t = s->t;
-    const char  *name = emp_stack_leaf(s, s->m->names.attention, leaf);
     emp_op_attrs attrs = {
         .dtype = cache_dtype(s), .has_shape = true, .shape = emp_tape_shape(t, x)};
 
@@ -43,13 +51,21 @@ static emp_port stack_cache(emp_stack *s, const char *leaf, emp_port x, int64_t 
     emp_port *cache = open_cache(s, name, &attrs, unit);
     if (cache == NULL) return EMP_TAPE_NONE;
     emp_port     before = *cache;
-    emp_port     in[3] = {before, s->positions, x};
+    emp_port     in[3] = {before, positions, x};
     emp_op_attrs none = {.dtype = cache_dtype(s)};
     emp_port     written = emp_tape_op(
             t, "ScatterUpdate", emp_tape_join_names(t, name, "/write"), unit, &none, in, 3);
     if (emp_tape_is_ok(t)) emp_graph_builder_set_target(t->builder, written.op);
     *cache = written;
     return t->step->caches_on_host ? emp_tape_stream(t, name, before, unit) : written;
+}
+
+/* The same for a leaf of the layer's attention. */
+static emp_port stack_cache(emp_stack *s, const char *leaf, emp_port x, int64_t rows,
+                            int32_t unit)
+{
+    return emp_stack_write(s, emp_stack_leaf(s, s->m->names.attention, leaf), x, rows,
+                           s->positions, unit);
 }
 
 /* Keys that stand for stride tokens each, of all tokens of a sequence. */
@@ -230,6 +246,8 @@ static emp_port stack_attend_to(emp_stack *s, emp_port q, emp_port k, emp_port v
         sinks = emp_tape_weight_of(t, emp_stack_name(s, s->m->names.sinks),
                                    EMP_SHAPE(s->m->layer[s->layer].heads), unit,
                                    EMP_WEIGHT_TRAINED);
+    emp_stack_relate(s, emp_tape_size(t, k, 1));
+    if (s->relative.op >= 0) sinks = s->relative;
     return emp_tape_attention(t, emp_stack_name(s, s->m->names.attention), unit, &attrs,
                               q, k, v, is_sparse ? s->chosen : EMP_TAPE_NONE, sinks);
 }
@@ -348,7 +366,8 @@ static void project(emp_stack *s, emp_port x, emp_port out[4])
                              has_bias);
     if (is_double) split_gate(s, out[0], l->heads, l->head_size, &out[0], &out[3]);
     if (l->keys_of >= 0) return;
-    out[1] = emp_tape_linear(s->t, emp_stack_name(s, n->k), x, k, has_bias);
+    out[1] = emp_tape_linear(s->t, emp_stack_name(s, n->k), x, k,
+                             has_bias && !s->m->lacks_key_bias);
     out[2] = l->keys_are_values
                  ? out[1]
                  : emp_tape_linear(s->t, emp_stack_name(s, n->v), x, v, has_bias);

@@ -99,6 +99,32 @@ static void linear_back(emp_tape *t, const emp_note *note, emp_port dy)
              back(t, note, "/grad_bias", "BiasAddGrad", &plain, &d, 1));
 }
 
+/* What comes from outside needs no gradient. */
+static bool is_given(const emp_tape *t, emp_port x)
+{
+    return emp_tape_is_ok(t) &&
+           strcmp(emp_graph_builder_type(t->builder, x.op), "Placeholder") == 0;
+}
+
+static void convolution_back(emp_tape *t, const emp_note *note, emp_port dy)
+{
+    const emp_port x = note->input[0], w = note->input[1];
+    emp_op_attrs   of_input = note->attrs, of_weight = note->attrs;
+
+    of_input.has_shape = of_weight.has_shape = true;
+    of_input.shape = emp_tape_shape(t, x);
+    of_weight.shape = emp_tape_shape(t, w);
+    if (!is_given(t, x))
+        give(t, note, x,
+             back(t, note, "/grad_input", "ConvGradInput", &of_input, (emp_port[]){dy, w},
+                  2));
+    give(t, note, w,
+         back(t, note, "/grad_weight", "ConvGradFilter", &of_weight, (emp_port[]){x, dy},
+              2));
+    emp_port rows[2] = {dy, emp_tape_constant(t, "axes_0_2", (int64_t[]){0, 2}, 2)};
+    give(t, note, note->input[2], back(t, note, "/grad_bias", "Sum", NULL, rows, 2));
+}
+
 /* Adds rows into a tensor of the size of the table. */
 static emp_port add_rows(emp_tape *t, const emp_note *note, const char *leaf, emp_port dy,
                          emp_port rows, int64_t table_rows)
@@ -363,6 +389,7 @@ static void go_back(emp_tape *t, int32_t number)
     stream_again(t, &note);
     switch (note.kind) {
     case EMP_NOTE_LINEAR: linear_back(t, &note, dy); break;
+    case EMP_NOTE_CONVOLUTION: convolution_back(t, &note, dy); break;
     case EMP_NOTE_LOOKUP: lookup_back(t, &note, dy); break;
     case EMP_NOTE_FUSED: fused_back(t, &note, dy); break;
     case EMP_NOTE_SAME:

@@ -40,6 +40,33 @@ static emp_status check_rounds(const emp_transformer_model *m,
     return EMP_OK;
 }
 
+/* Checks the tokens that an encoder beside a decoder reads. */
+static emp_status check_source(const emp_transformer_model *m,
+                               const emp_transformer_step *step, emp_error *err)
+{
+    const emp_transformer_model *e = m->encoder;
+
+    if (e == NULL && step->source > 0)
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "source is the number of tokens that an encoder reads for a "
+                         "decoder, and the model is one stack of layers: seq is for it");
+    if (e == NULL) return EMP_OK;
+    if (step->source < 1 || step->source > SEQUENCE_MAX)
+        return EMP_ERROR(EMP_EINVAL, "an encoder that reads %lld tokens, must be 1 to %d",
+                         (long long)step->source, SEQUENCE_MAX);
+    if (step->batch * step->source > INT32_MAX)
+        return EMP_ERROR(EMP_EINVAL, "%lld x %lld tokens, at most %d are possible",
+                         (long long)step->batch, (long long)step->source, INT32_MAX);
+    if (e->sound_size > 0 && step->source != e->positions)
+        return EMP_ERROR(EMP_EINVAL,
+                         "an encoder of %lld tokens, but it hears %d of them, always",
+                         (long long)step->source, e->positions);
+    if (e->position_rows > 0 && e->positions > 0 && step->source > e->positions)
+        return EMP_ERROR(EMP_EINVAL, "an encoder of %lld tokens, but it has %d positions",
+                         (long long)step->source, e->positions);
+    return EMP_OK;
+}
+
 static emp_status check_step(const emp_transformer_model *m,
                              const emp_transformer_step *step, emp_error *err)
 {
@@ -53,10 +80,10 @@ static emp_status check_step(const emp_transformer_model *m,
         return EMP_ERROR(EMP_EINVAL, "%lld x %lld tokens, at most %d are possible",
                          (long long)step->batch, (long long)step->sequence, INT32_MAX);
     if (m->position_rows > 0 && m->positions > 0 && step->sequence > m->positions)
-        return EMP_ERROR(
-            EMP_EINVAL,
-            "sequences of %lld tokens, but the model has learned %d positions",
-            (long long)step->sequence, m->positions);
+        return EMP_ERROR(EMP_EINVAL,
+                         "sequences of %lld tokens, but the model has %d positions",
+                         (long long)step->sequence, m->positions);
+    EMP_CHECK(check_source(m, step, err));
     if (m->is_encoder && step->phase == EMP_PHASE_DECODE)
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "an encoder writes no tokens; its phases are train and prefill");
@@ -101,11 +128,27 @@ static emp_status check_step(const emp_transformer_model *m,
 static emp_port look_up(emp_stack *s, const char *module, int64_t rows, int64_t size,
                         emp_port numbers)
 {
-    int32_t  unit = emp_tape_unit(s->t);
-    emp_port table = emp_tape_table(s->t, emp_tape_join_names(s->t, module, ".weight"),
-                                    EMP_SHAPE(rows, size), unit);
+    const char   *name = emp_tape_join_names(s->t, module, ".weight");
+    const int32_t known = s->m->encoder != NULL ? emp_tape_unit_of(s->t, name) : -1;
+    int32_t       unit = known >= 0 ? known : emp_tape_unit(s->t);
+    emp_port      table = emp_tape_table(s->t, name, EMP_SHAPE(rows, size), unit);
 
+    /* the encoder may have read the same table */
+    if (known >= 0) module = emp_tape_join_names(s->t, module, "/decoder");
     return emp_tape_lookup(s->t, module, table, numbers, unit);
+}
+
+/* Rows of a table that nothing trains. */
+static emp_port look_up_fixed(emp_stack *s, const char *module, int64_t rows,
+                              int64_t size, emp_port numbers, emp_weight_kind kind)
+{
+    int32_t      unit = emp_tape_unit(s->t);
+    emp_op_attrs attrs = {.dtype = s->t->step->dtype};
+    emp_port     in[2] = {EMP_TAPE_NONE, numbers};
+
+    in[0] = emp_tape_weight_of(s->t, emp_tape_join_names(s->t, module, ".weight"),
+                               EMP_SHAPE(rows, size), unit, kind);
+    return emp_tape_op(s->t, "Gather", module, unit, &attrs, in, 2);
 }
 
 /* Embeddings of each layer: of the token, and of its embedding (Gemma 4). */
@@ -127,30 +170,70 @@ static void embed_layers(emp_stack *s, emp_port ids, emp_port x)
         emp_tape_add(s->t, emp_tape_join_names(s->t, prefix, "/add"), by_token, cut);
 }
 
+/* A name outside of all modules. */
+static const char *scoped(emp_stack *s, const char *name)
+{
+    return emp_tape_join_names(s->t, s->scope, name);
+}
+
+static emp_port look_up_positions(emp_stack *s)
+{
+    const emp_transformer_model *m = s->m;
+    const char                  *module = m->names.positions;
+    emp_port at = emp_tape_placeholder(s->t, scoped(s, "position_ids"), EMP_DTYPE_INT32,
+                                       EMP_SHAPE(emp_stack_tokens(s)));
+
+    if (m->position_kind == EMP_POSITIONS_LEARNED)
+        return look_up(s, module, m->position_rows, m->hidden, at);
+    return look_up_fixed(s, module, m->position_rows, m->hidden, at,
+                         m->position_kind == EMP_POSITIONS_FROZEN ? EMP_WEIGHT_FROZEN
+                                                                  : EMP_WEIGHT_FIXED);
+}
+
+/* Frames of sound, two of which become a token. */
+static emp_port hear(emp_stack *s)
+{
+    const emp_transformer_model *m = s->m;
+    const char                  *name = m->names.embedding;
+    emp_tape                    *t = s->t;
+    emp_port                     x =
+        emp_tape_placeholder(t, "input_features", t->step->dtype,
+                             EMP_SHAPE(t->step->batch, m->sound_size, 2 * s->new_tokens));
+
+    for (int32_t i = 1; i <= 2; i++) {
+        const char *module = emp_tape_join_names(t, name, i == 1 ? "1" : "2");
+        x = emp_tape_convolution(t, module, x, m->hidden, 3, i);
+        x = emp_tape_map(t, emp_tape_join_names(t, module, "/act"), "Gelu", "GeluGrad",
+                         x);
+    }
+    return emp_tape_view(t, emp_tape_join_names(t, name, "/tokens"), x,
+                         EMP_SHAPE(emp_stack_tokens(s), m->hidden));
+}
+
 static emp_port embed(emp_stack *s)
 {
     const emp_transformer_model *m = s->m;
-    int64_t                      tokens = s->t->step->batch * s->new_tokens;
-    emp_port                     ids =
-        emp_tape_placeholder(s->t, "input_ids", EMP_DTYPE_INT32, EMP_SHAPE(tokens));
-    emp_port x = look_up(s, m->names.embedding, m->vocabulary, m->hidden, ids);
+    int64_t                      tokens = emp_stack_tokens(s);
+    emp_port                     x;
 
-    s->ids = ids;
-
+    if (m->sound_size > 0) {
+        x = hear(s);
+    } else {
+        s->ids = emp_tape_placeholder(s->t, scoped(s, "input_ids"), EMP_DTYPE_INT32,
+                                      EMP_SHAPE(tokens));
+        x = look_up(s, m->names.embedding, m->vocabulary, m->hidden, s->ids);
+    }
     if (m->type_rows > 0) {
         emp_port types = emp_tape_placeholder(s->t, "token_type_ids", EMP_DTYPE_INT32,
                                               EMP_SHAPE(tokens));
         x = emp_tape_add(s->t, "embeddings/add_types", x,
                          look_up(s, m->names.types, m->type_rows, m->hidden, types));
     }
-    if (m->position_rows > 0) {
-        emp_port at = emp_tape_placeholder(s->t, "position_ids", EMP_DTYPE_INT32,
-                                           EMP_SHAPE(tokens));
-        x = emp_tape_add(s->t, "embeddings/add_positions", x,
-                         look_up(s, m->names.positions, m->position_rows, m->hidden, at));
-    }
+    if (m->position_rows > 0)
+        x = emp_tape_add(s->t, scoped(s, "embeddings/add_positions"), x,
+                         look_up_positions(s));
     if (m->has_embedding_norm) x = emp_stack_norm(s, m->names.embedding_norm, x);
-    if (m->layer_embedding > 0) embed_layers(s, ids, x);
+    if (m->layer_embedding > 0) embed_layers(s, s->ids, x);
     return m->streams > 0 ? emp_stack_streams(s, x) : x;
 }
 
@@ -205,19 +288,23 @@ static void fetch(emp_stack *s, emp_port x)
 
 static void add_loss(emp_stack *s, const char *name, const char *labels, emp_port logits)
 {
-    emp_port wanted = emp_tape_placeholder(s->t, labels, EMP_DTYPE_INT32,
-                                           EMP_SHAPE(emp_tape_size(s->t, logits, 0)));
+    const bool is_decoder_alone = !s->m->is_encoder && s->m->encoder == NULL;
+    emp_port   wanted = emp_tape_placeholder(s->t, labels, EMP_DTYPE_INT32,
+                                             EMP_SHAPE(emp_tape_size(s->t, logits, 0)));
 
-    emp_tape_loss(s->t, name, logits, wanted, !s->m->is_encoder);
+    emp_tape_loss(s->t, name, logits, wanted, is_decoder_alone);
 }
 
 static void pool(emp_stack *s, emp_port x)
 {
-    bool     is_training = emp_tape_is_training(s->t);
-    emp_port y = one_of_each(s, "pooler/first", x);
+    bool        is_training = emp_tape_is_training(s->t);
+    const char *pooler = s->m->names.pooler;
+    emp_port    y = one_of_each(s, "pooler/first", x);
 
-    y = emp_tape_linear(s->t, "bert.pooler.dense", y, s->m->hidden, true);
-    y = emp_tape_map(s->t, "bert.pooler/act", "Tanh", "TanhGrad", y);
+    y = emp_tape_linear(s->t, emp_tape_join_names(s->t, pooler, ".dense"), y,
+                        s->m->hidden, true);
+    y = emp_tape_map(s->t, emp_tape_join_names(s->t, pooler, "/act"), "Tanh", "TanhGrad",
+                     y);
     if (s->m->pooled_classes > 0)
         y = emp_tape_linear(s->t, s->m->pooled_name, y, s->m->pooled_classes, true);
     if (is_training && s->m->pooled_classes > 0)
@@ -265,6 +352,17 @@ static void finish(emp_stack *s, emp_port x)
 
 /* ---- all ---- */
 
+static emp_stack stack_of(emp_tape *t, const emp_transformer_model *m, const char *scope)
+{
+    return (emp_stack){.t = t,
+                       .m = m,
+                       .layer = -1,
+                       .scope = scope,
+                       .chosen = EMP_TAPE_NONE,
+                       .blocks = EMP_TAPE_NONE,
+                       .relative = EMP_TAPE_NONE};
+}
+
 /* From tokens to what the last layer makes of them. */
 static emp_port emit_round(emp_stack *s)
 {
@@ -284,6 +382,25 @@ static emp_port emit_round(emp_stack *s)
     return x;
 }
 
+/* Runs the encoder, whose results a decoder then attends to. */
+static void encode(emp_stack *decoder)
+{
+    emp_tape  *t = decoder->t;
+    emp_error *err = t->err;
+    emp_stack  s = stack_of(t, decoder->m->encoder, "");
+    emp_status st = EMP_ALLOC(s.kv, (size_t)s.m->layer_count);
+
+    s.new_tokens = t->step->source;
+    emp_tape_fail(t, st);
+    emp_port x = emp_tape_is_ok(t) ? emit_round(&s) : EMP_TAPE_NONE;
+    if (s.m->has_final_norm) x = emp_stack_norm(&s, s.m->names.final_norm, x);
+    emp_free(s.kv);
+    decoder->source = x;
+    if (t->step->phase == EMP_PHASE_PREFILL)
+        decoder->source_positions = emp_tape_placeholder(
+            t, "source_positions", EMP_DTYPE_INT32, EMP_SHAPE(t->step->source));
+}
+
 static void emit(emp_stack *s)
 {
     const int64_t tokens = emp_transformer_round_tokens(s->t->step),
@@ -300,6 +417,7 @@ static void emit(emp_stack *s)
         s->new_tokens = r + 1 < rounds || s->t->step->phase == EMP_PHASE_DECODE
                             ? tokens
                             : s->t->step->sequence - s->first;
+        if (s->m->encoder != NULL && s->t->step->phase != EMP_PHASE_DECODE) encode(s);
         x = emit_round(s);
     }
     finish(s, x);
@@ -320,11 +438,7 @@ emp_status emp_transformer_graph_create(emp_graph                  **out,
     };
     emp_status st = EMP_OK;
     emp_tape   t = {0};
-    emp_stack  s = {.t = &t,
-                    .m = model,
-                    .layer = -1,
-                    .chosen = EMP_TAPE_NONE,
-                    .blocks = EMP_TAPE_NONE};
+    emp_stack  s = stack_of(&t, model, model->encoder != NULL ? "decoder_" : "");
 
     *out = NULL;
     EMP_TRY(emp_transformer_model_check(model, err));

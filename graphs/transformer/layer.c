@@ -455,12 +455,25 @@ static emp_port parallel(emp_stack *s, emp_port x)
     return add(s, n->down, x, y);
 }
 
+/* The part of a decoder's layer that attends to its encoder. */
+static emp_port read_source(emp_stack *s, emp_port x)
+{
+    const emp_transformer_names *n = &s->m->names;
+
+    if (s->m->encoder == NULL) return x;
+    if (s->m->places == EMP_NORMS_AFTER)
+        return norm(s, n->cross_norm,
+                    add(s, n->cross, x, emp_stack_cross_attention(s, x)));
+    return add(s, n->cross, x, emp_stack_cross_attention(s, norm(s, n->cross_norm, x)));
+}
+
 /* norm(x + f(x)), as the first transformers had it. */
 static emp_port norms_after(emp_stack *s, emp_port x)
 {
     const emp_transformer_names *n = &s->m->names;
 
     x = norm(s, n->norm_1, add(s, n->attention, x, stack_mix(s, x)));
+    x = read_source(s, x);
     return norm(s, n->norm_2, add(s, n->down, x, stack_feed_forward(s, x, x)));
 }
 
@@ -476,6 +489,7 @@ static emp_port one_after_the_other(emp_stack *s, emp_port x)
         if (has_second) y = norm(s, n->post_1, y);
         x = add(s, n->attention, x, y);
     }
+    x = read_source(s, x);
     if (!l->has_no_feed_forward) {
         emp_port y = stack_feed_forward(s, has_first ? norm(s, n->norm_2, x) : x, x);
         if (has_second) y = norm(s, n->post_2, y);

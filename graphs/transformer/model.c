@@ -20,8 +20,43 @@ emp_status emp_transformer_model_init(emp_transformer_model *model, int64_t laye
 
 void emp_transformer_model_clear(emp_transformer_model *model)
 {
+    if (model->encoder != NULL) emp_free(model->encoder->layer);
+    emp_free(model->encoder);
     emp_free(model->layer);
     *model = (emp_transformer_model){0};
+}
+
+emp_status emp_transformer_model_add_encoder(emp_transformer_model *model,
+                                             int64_t layer_count, emp_error *err)
+{
+    emp_transformer_model  own, *e;
+    emp_transformer_layer *layer;
+
+    EMP_CHECK(emp_transformer_model_init(&own, layer_count, err));
+    layer = own.layer;
+    own = *model;
+    own.layer = layer;
+    own.layer_count = (int32_t)layer_count;
+    own.is_encoder = true;
+    own.has_head = false;
+    for (int32_t i = 0; i < own.layer_count; i++) layer[i] = model->layer[0];
+    e = EMP_NEW_ARRAY(emp_transformer_model, 1);
+    if (e == NULL) {
+        emp_free(layer);
+        return EMP_ERROR(EMP_ENOMEM, "an encoder");
+    }
+    *e = own;
+    model->encoder = e;
+    return EMP_OK;
+}
+
+void emp_transformer_model_keep_encoder(emp_transformer_model *model)
+{
+    emp_transformer_model *e = model->encoder;
+
+    emp_free(model->layer);
+    *model = *e;
+    emp_free(e);
 }
 
 static emp_status check_range(int64_t value, int64_t low, int64_t high, const char *what,
@@ -175,6 +210,13 @@ static emp_status check_sizes(const emp_transformer_model *m, emp_error *err)
                           "the table of token types", -1, err));
     EMP_CHECK(check_range(m->query_rank, 0, most, "the rank of queries", -1, err));
     EMP_CHECK(check_range(m->key_rank, 0, most, "the rank of keys", -1, err));
+    EMP_CHECK(check_range(m->relative_buckets, 0, 1 << 16,
+                          "the number of buckets of distances", -1, err));
+    EMP_CHECK(
+        check_range(m->sound_size, 0, 1 << 16, "the size of a frame of sound", -1, err));
+    if (m->sound_size > 0)
+        EMP_CHECK(check_range(m->positions, 1, EMP_TRANSFORMER_VOCABULARY_MAX,
+                              "the number of positions of sound", -1, err));
     EMP_CHECK(
         check_range(m->layer_embedding, 0, 1 << 14, "the embedding of a layer", -1, err));
     EMP_CHECK(check_range(m->streams, 0, 1 << 10, "the number of streams", -1, err));
@@ -188,7 +230,7 @@ static emp_status check_sizes(const emp_transformer_model *m, emp_error *err)
                        "the table of layers' embeddings", -1, err);
 }
 
-emp_status emp_transformer_model_check(const emp_transformer_model *m, emp_error *err)
+static emp_status check_stack(const emp_transformer_model *m, emp_error *err)
 {
     EMP_CHECK(check_sizes(m, err));
     for (int32_t i = 0; i < m->layer_count; i++) {
@@ -196,6 +238,12 @@ emp_status emp_transformer_model_check(const emp_transformer_model *m, emp_error
         EMP_CHECK(check_feed_forward(m, i, err));
     }
     return EMP_OK;
+}
+
+emp_status emp_transformer_model_check(const emp_transformer_model *m, emp_error *err)
+{
+    if (m->encoder != NULL) EMP_CHECK(check_stack(m->encoder, err));
+    return check_stack(m, err);
 }
 
 bool emp_transformer_has_plain_keys(const emp_transformer_model *m)
@@ -207,5 +255,5 @@ bool emp_transformer_has_plain_keys(const emp_transformer_model *m)
             m->layer[i].indexer != EMP_INDEXER_NONE)
             return false;
     }
-    return !emp_transformer_is_latent(m);
+    return !emp_transformer_is_latent(m) && m->encoder == NULL;
 }

@@ -40,6 +40,10 @@ typedef struct {
     const char *q_a, *q_a_norm, *q_b, *kv_a, *kv_a_norm,
         *kv_b;             /**< of latent attention */
     const char *k_b, *v_b; /**< the two halves of kv_b, where they are apart */
+    /* of attention to what an encoder has read */
+    const char *cross, *cross_norm, *cross_q, *cross_k, *cross_v, *cross_output;
+    const char *relative; /**< table of biases by distance */
+    const char *pooler;   /**< of one token; not within a layer */
 } emp_transformer_names;
 
 extern const emp_transformer_names emp_names_llama; /**< Hugging Face, most decoders */
@@ -87,6 +91,13 @@ typedef enum {
     EMP_QK_NORM_HEAD, /**< over each head: Qwen3 */
     EMP_QK_NORM_ALL   /**< over all heads at once: OLMo 2 */
 } emp_qk_norm;
+
+/** What trains the table of positions. */
+typedef enum {
+    EMP_POSITIONS_LEARNED,
+    EMP_POSITIONS_FROZEN, /**< a parameter that nothing trains: Whisper's encoder, Marian */
+    EMP_POSITIONS_BUFFER /**< no parameter, made anew by each program: M2M-100 */
+} emp_position_kind;
 
 /** The part of a layer that mixes the tokens of a sequence. */
 typedef enum {
@@ -161,18 +172,26 @@ typedef struct {
         has_parallel_norms; /**< dense and routed layer have norms of their own: Gemma 4 */
 } emp_transformer_layer;
 
-typedef struct {
+typedef struct emp_transformer_model {
     emp_transformer_names names;
+
+    /** An encoder whose results all layers attend to, with names of its own; owned. NULL: there is none. */
+    struct emp_transformer_model *encoder;
 
     int32_t                vocabulary, hidden;
     int32_t                position_rows; /**< of a learned table; 0 = none */
-    int32_t                positions;     /**< the longest sequence; 0 = not said */
-    int32_t                type_rows;     /**< of token types */
+    emp_position_kind      position_kind;
+    int32_t                positions; /**< the longest sequence; 0 = not said */
+    int32_t                type_rows; /**< of token types */
     int32_t                layer_count;
     emp_transformer_layer *layer; /**< [layer_count]; owned */
 
     /* latent attention (DeepSeek-V2): ranks of queries and keys, and the rotated part of a head */
-    int32_t                 query_rank, key_rank, rotary_size;
+    int32_t query_rank, key_rank, rotary_size;
+    /* of an encoder that hears: the sizes of a frame of sound, which two convolutions read; of them, and of no other
+     * number, come `positions` tokens (Whisper) */
+    int32_t sound_size;
+    int32_t relative_buckets; /**< of distances, each with a bias a head: T5; 0 = none */
     emp_transformer_scan    scan;  /**< of layers whose mixer scans */
     emp_transformer_indexer index; /**< of layers that choose keys */
     /* embeddings of each layer (Gemma 4): size, and rows of their table */
@@ -200,6 +219,8 @@ typedef struct {
     bool has_qk_norm_bias;
     bool has_value_norm; /**< without parameters: Gemma 4 */
     bool has_qkv_bias, has_output_bias, has_mlp_bias;
+    bool lacks_key_bias;     /**< though queries and values have one: Whisper */
+    bool is_relative_shared; /**< all layers take the biases of the first: T5 */
     bool has_fused_qkv, has_fused_gate; /**< one product for all of them */
     bool has_embedding_norm, has_final_norm;
     bool
@@ -217,7 +238,8 @@ typedef struct {
     bool has_logit_cap; /**< a tanh of the logits: Gemma 2 */
     bool has_head, is_head_tied, has_head_bias;
     bool has_head_transform; /**< dense, activation, norm before the head: BERT */
-    bool has_pooler;         /**< a dense layer of the first token: BERT */
+    bool
+        has_pooler; /**< a dense layer of one token: an encoder's first, as BERT, a decoder's last, as BART */
 
     int32_t     head_rows;      /**< classes that the head has; 0 = the vocabulary */
     int32_t     pooled_classes; /**< of the pooler's output; 0 = none */
@@ -229,6 +251,10 @@ typedef struct {
  * \retval EMP_EINVAL  Not 1 to EMP_TRANSFORMER_LAYERS_MAX layers. \retval EMP_ENOMEM */
 emp_status emp_transformer_model_init(emp_transformer_model *model, int64_t layer_count,
                                       emp_error *err);
+/** Adds an encoder of \a layer_count layers like the decoder's first, with its sizes and without a head.
+ * \retval EMP_EINVAL  Not 1 to EMP_TRANSFORMER_LAYERS_MAX layers. \retval EMP_ENOMEM */
+emp_status emp_transformer_model_add_encoder(emp_transformer_model *model,
+                                             int64_t layer_count, emp_error *err);
 void       emp_transformer_model_clear(emp_transformer_model *model);
 
 /** Whether sizes are in range and fit each other: heads in groups, chosen experts among those
@@ -242,6 +268,9 @@ static inline bool emp_transformer_is_latent(const emp_transformer_model *model)
 {
     return model->key_rank > 0;
 }
+
+/** Takes the encoder in place of the decoder and it. */
+void emp_transformer_model_keep_encoder(emp_transformer_model *model);
 
 /** Tokens of a sequence where nothing else is said: 2048, or the model's positions if fewer. */
 static inline int32_t emp_transformer_sequence(const emp_transformer_model *model)

@@ -342,6 +342,7 @@ const emp_transformer_names emp_names_opt = {
     LATENT};
 
 #define BERT(BASE, HEAD) \
+    .pooler = BASE ".pooler", \
     .embedding = BASE ".embeddings.word_embeddings", .positions = BASE ".embeddings.position_embeddings", \
     .types = BASE ".embeddings.token_type_embeddings", .embedding_norm = BASE ".embeddings.LayerNorm", \
     .final_norm = BASE ".encoder.final_norm", .head = HEAD, .layer = BASE ".encoder.layer", \

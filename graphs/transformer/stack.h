@@ -29,6 +29,12 @@ typedef struct {
     emp_port  blocks;   /**< sums of closed blocks; none: there are none */
     emp_port  chosen;   /**< keys, by numbers; none: all */
     emp_port  index[3]; /**< queries, keys and weights of the heads that chose them */
+    const char *
+        scope; /**< what names outside of modules begin with: a decoder's beside an encoder */
+    emp_port source; /**< what the encoder makes of its tokens, [tokens, hidden] */
+    emp_port source_positions; /**< of these tokens, in caches of their keys */
+    emp_port
+        relative; /**< biases of scores by distance, [1, heads, queries, keys]; none: there are none */
 } emp_stack;
 
 /** The full name of a module of the layer; in the tape's arena. */
@@ -39,6 +45,18 @@ const char *emp_stack_leaf(emp_stack *s, const char *module, const char *leaf);
 emp_port emp_stack_norm(emp_stack *s, const char *name, emp_port x);
 /** The model's activation. */
 emp_port emp_stack_activate(emp_stack *s, const char *name, emp_port x);
+
+/** A cache of that name as the last round has left it, of attention's unit; where caches are on a host, what streams from it. */
+emp_port emp_stack_kept(emp_stack *s, const char *name, emp_shape shape, int32_t unit);
+/** Writes x [batch, new, ...] to the \a positions of a cache of so many rows a sequence. Returns the cache behind the write, or,
+ * where caches are on a host, what streams from it: the rows before x, beside which x is on the GPU already. */
+emp_port emp_stack_write(emp_stack *s, const char *name, emp_port x, int64_t rows,
+                         emp_port positions, int32_t unit);
+
+/** Attention to what the encoder has read (cross.c). */
+emp_port emp_stack_cross_attention(emp_stack *s, emp_port x);
+/** Makes the biases of scores that a layer's attention of new tokens to \a keys adds, where the model has them (cross.c). */
+void emp_stack_relate(emp_stack *s, int64_t keys);
 
 /** Attention of [tokens, hidden], with its projections (attention.c). */
 emp_port emp_stack_attention(emp_stack *s, emp_port x);

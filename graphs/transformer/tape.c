@@ -360,6 +360,27 @@ emp_port emp_tape_linear_by(emp_tape *t, const char *name, emp_port x, emp_port 
     return product(t, name, x, weight, EMP_TAPE_NONE, unit);
 }
 
+emp_port emp_tape_convolution(emp_tape *t, const char *name, emp_port x, int64_t size,
+                              int32_t taps, int32_t stride)
+{
+    int32_t      unit = emp_tape_unit(t);
+    emp_port     in[3] = {x};
+    emp_op_attrs attrs = {.dtype = t->step->dtype,
+                          .strides = {stride},
+                          .pads = {taps / 2},
+                          .pads_after = {taps / 2}};
+
+    in[1] = emp_tape_weight_of(t, emp_tape_join_names(t, name, ".weight"),
+                               EMP_SHAPE(size, emp_tape_size(t, x, 1), taps), unit,
+                               EMP_WEIGHT_TRAINED);
+    in[2] = emp_tape_weight_of(t, emp_tape_join_names(t, name, ".bias"), EMP_SHAPE(size),
+                               unit, EMP_WEIGHT_TRAINED);
+    emp_port  y = emp_tape_op(t, "Conv", name, unit, &attrs, in, 3);
+    emp_note *note = tape_note(t, EMP_NOTE_CONVOLUTION, name, unit, y, in, 3);
+    if (note != NULL) note->attrs = attrs;
+    return y;
+}
+
 emp_port emp_tape_lookup(emp_tape *t, const char *name, emp_port table, emp_port rows,
                          int32_t unit)
 {

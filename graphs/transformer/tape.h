@@ -69,6 +69,7 @@ typedef struct {
     emp_transformer_phase phase;
     int64_t               batch;    /**< sequences */
     int64_t               sequence; /**< tokens of each, with those in the cache */
+    int64_t source; /**< tokens of each that an encoder reads beside a decoder */
     int64_t
         micro_batch; /**< of prompts: tokens of all sequences that go through the layers together; 0 = all */
     int64_t
@@ -113,6 +114,7 @@ enum { EMP_TAPE_INPUTS = 8, EMP_TAPE_NAME_BYTES = 192 };
 /** The kind of a note; each kind has a function that goes back over it. */
 typedef enum {
     EMP_NOTE_LINEAR,
+    EMP_NOTE_CONVOLUTION,
     EMP_NOTE_LOOKUP,
     EMP_NOTE_FUSED, /**< a gradient op of (dy, all inputs) gives all inputs' gradients */
     EMP_NOTE_SAME,  /**< a gradient op of (dy, x), or of dy alone */
@@ -147,7 +149,8 @@ typedef struct {
 typedef enum {
     EMP_WEIGHT_TRAINED, /**< by its gradient */
     EMP_WEIGHT_RULED, /**< a parameter that a rule changes by its load, without a gradient */
-    EMP_WEIGHT_FIXED /**< no parameter */
+    EMP_WEIGHT_FROZEN, /**< a parameter that stays as it is */
+    EMP_WEIGHT_FIXED   /**< no parameter */
 } emp_weight_kind;
 
 typedef struct {
@@ -257,6 +260,9 @@ emp_port emp_tape_linear(emp_tape *t, const char *name, emp_port x, int64_t size
 /** The same by a weight that is there already: tied heads. */
 emp_port emp_tape_linear_by(emp_tape *t, const char *name, emp_port x, emp_port weight,
                             int32_t unit);
+/** x [batch, channels, frames] by NAME.weight [size, channels, taps] and NAME.bias, with taps/2 zeros at each end. */
+emp_port emp_tape_convolution(emp_tape *t, const char *name, emp_port x, int64_t size,
+                              int32_t taps, int32_t stride);
 /** Rows of a table; the table's unit is the op's. */
 emp_port emp_tape_lookup(emp_tape *t, const char *name, emp_port table, emp_port rows,
                          int32_t unit);
@@ -308,8 +314,8 @@ emp_port emp_tape_route_to(emp_tape *t, const char *name, emp_port logits,
 emp_port emp_tape_experts(emp_tape *t, const char *name, emp_port rows, emp_port route,
                           int64_t experts, int64_t size, bool has_bias);
 emp_port emp_tape_combine(emp_tape *t, const char *name, emp_port rows, emp_port route);
-/** The mean over rows of the cross entropies; what a step fetches. Decoders of Hugging Face take it \a in_float32, encoders in
- * the step's element type. */
+/** The mean over rows of the cross entropies; what a step fetches. Decoders of Hugging Face take it \a in_float32, models with an
+ * encoder in the step's element type. */
 void emp_tape_loss(emp_tape *t, const char *name, emp_port logits, emp_port labels,
                    bool in_float32);
 

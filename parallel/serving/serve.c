@@ -636,6 +636,9 @@ static emp_status prepare(server *s, emp_error *err)
         return EMP_ERROR(EMP_EUNSUPPORTED,
                          "a model that is served writes tokens, and this one is an "
                          "encoder or has no head");
+    if (s->c->spec->model.encoder != NULL)
+        return EMP_ERROR(EMP_EUNSUPPORTED,
+                         "models of an encoder and a decoder are not served here");
     s->p = emp_parallel_of(cluster, &s->c->spec->model, &s->d);
     s->batch = cut(s->c->batch, s->d.dp);
     s->groups = groups_of(s, s->batch);

@@ -233,12 +233,8 @@ bool emp_config_is(const emp_json *root)
     return emp_json_string(emp_json_get(root, "model_type")) != NULL;
 }
 
-static void read_activation(emp_fields *f, emp_transformer_model *m)
+void emp_model_activate(emp_fields *f, emp_transformer_model *m, const char *name)
 {
-    const char *name =
-        emp_fields_text(f, "hidden_activation|hidden_act|activation_function|activation|"
-                           "mlp_hidden_act");
-
     if (name != NULL && strcmp(name, "gelu_new") == 0) {
         m->activation = EMP_ACTIVATION_GELU_NEW;
     } else if (name == NULL || strstr(name, "gelu") != NULL) {
@@ -275,8 +271,10 @@ static int32_t read_inner(emp_fields *f, int32_t hidden)
 /* Members that most types have, with equal layers. */
 static void read_common(emp_fields *f, emp_transformer_model *m)
 {
-    int32_t heads =
-        emp_fields_integer(f, "num_attention_heads|n_head|n_heads|num_heads", -1);
+    int32_t heads = emp_fields_integer(f,
+                                       "num_attention_heads|n_head|n_heads|num_heads|"
+                                       "decoder_attention_heads",
+                                       -1);
 
     m->names = emp_names_llama;
     m->hidden = emp_fields_integer(f, "hidden_size|n_embd|d_model|n_embed", -1);
@@ -295,7 +293,9 @@ static void read_common(emp_fields *f, emp_transformer_model *m)
         .keys_of = -1};
     layer.value_size = layer.head_size;
     for (int32_t i = 0; i < m->layer_count; i++) m->layer[i] = layer;
-    read_activation(f, m);
+    emp_model_activate(f, m,
+                       emp_fields_text(f, "hidden_activation|hidden_act|activation_"
+                                          "function|activation|mlp_hidden_act"));
 }
 
 /* Layers by their number, or as many as a list or a pattern has. */
@@ -303,7 +303,9 @@ static int32_t read_layer_count(emp_fields *f)
 {
     const emp_json *list = emp_fields_find(f, "layers_block_type");
     const char *pattern = emp_json_string(emp_fields_find(f, "hybrid_override_pattern"));
-    const char *names = "num_hidden_layers|n_layer|n_layers|num_layers";
+    const char *names = emp_fields_flag(f, "is_encoder_decoder", false)
+                            ? "decoder_layers|num_decoder_layers|num_layers"
+                            : "num_hidden_layers|n_layer|n_layers|num_layers";
 
     if (emp_fields_find(f, names) != NULL) return emp_fields_integer(f, names, -1);
     if (emp_json_count(list) > 0) return (int32_t)emp_json_count(list);
@@ -403,6 +405,7 @@ static head_kind kind_of(const char *name, bool is_encoder)
                  {"ForTokenClassification", HEAD_TOKENS},
                  {"ForQuestionAnswering", HEAD_SPAN},
                  {"LMHeadModel", HEAD_VOCABULARY},
+                 {"MTModel", HEAD_VOCABULARY},
                  {"Model", HEAD_NONE}};
 
     if (name == NULL) return is_encoder ? HEAD_NONE : HEAD_VOCABULARY;
@@ -411,14 +414,16 @@ static head_kind kind_of(const char *name, bool is_encoder)
     return HEAD_VOCABULARY;
 }
 
-/* The number of classes that "id2label" names, 2 by default. */
+/* The number of classes that "id2label" names; by default 3 of BART, which was made to tell what follows from a text, and 2
+ * of other types. */
 static int32_t count_classes(emp_fields *whole)
 {
     const emp_json *names = emp_fields_find(whole, "id2label");
     const int64_t   named = emp_json_count(names);
+    const int32_t   missing = strcmp(whole->family, "bart") == 0 ? 3 : 2;
 
     return emp_fields_integer(whole, "num_labels",
-                              named > 0 && named < INT32_MAX ? (int32_t)named : 2);
+                              named > 0 && named < INT32_MAX ? (int32_t)named : missing);
 }
 
 /* Classes of each token, by a matrix of its own. */
@@ -440,12 +445,62 @@ static void set_pooled(emp_transformer_model *m, const char *task, const char *n
     m->pooled_task = task;
 }
 
+/* Refuses the classes that are one half of an encoder and a decoder with a head of its own. */
+static void check_halves(emp_fields *whole, const char *name)
+{
+    static const char *const halves[] = {"ForCausalLM", "ForAudioClassification"};
+
+    for (size_t i = 0; i < sizeof halves / sizeof *halves; i++)
+        if (emp_text_ends_in(name, halves[i]) && whole->status == EMP_OK)
+            whole->status = emp_error_set(
+                whole->err, EMP_EUNSUPPORTED, __FILE__, __LINE__,
+                "%.60s is half of a %s model with a head of its own, which is not "
+                "known; the whole model is",
+                name, whole->family);
+}
+
+/* Sets the head of an encoder and a decoder, or of the encoder where the class is that. */
+static void set_head_of_pair(emp_fields *whole, emp_transformer_model *m,
+                             const char *name)
+{
+    const int32_t   classes = count_classes(whole);
+    const head_kind kind = kind_of(name, false);
+
+    if (name != NULL) check_halves(whole, name);
+    if (name != NULL && emp_text_ends_in(name, "EncoderModel")) {
+        emp_transformer_model_keep_encoder(m);
+        return;
+    }
+    switch (kind) {
+    case HEAD_NONE: m->has_head = false; break;
+    case HEAD_POOLED:
+        m->has_head = false;
+        m->names.pooler = "classification_head";
+        set_pooled(m, "classification", "classification_head.out_proj", classes);
+        break;
+    case HEAD_TOKENS:
+        emp_transformer_model_keep_encoder(m);
+        m->has_head = true;
+        set_classes(m, "classifier", classes, true);
+        break;
+    case HEAD_SPAN:
+        set_classes(m, "qa_outputs", m->relative_buckets > 0 ? classes : 2, true);
+        break;
+    default: break;
+    }
+}
+
 static void set_head(emp_fields *whole, emp_transformer_model *m)
 {
     const emp_json *first = emp_json_first(emp_fields_find(whole, "architectures"));
-    const head_kind kind = kind_of(emp_json_string(first), m->is_encoder);
+    const char     *name = emp_json_string(first);
+    const head_kind kind = kind_of(name, m->is_encoder);
     const int32_t   classes = count_classes(whole);
 
+    if (m->encoder != NULL) {
+        set_head_of_pair(whole, m, name);
+        return;
+    }
     m->has_head = kind != HEAD_NONE;
     switch (kind) {
     case HEAD_VOCABULARY: break;
@@ -461,7 +516,12 @@ static void set_head(emp_fields *whole, emp_transformer_model *m)
             break;
         }
         m->has_head = false;
-        set_pooled(m, "classification", "classifier", classes);
+        if (m->names.layer == emp_names_roberta.layer) {
+            m->names.pooler = "classifier";
+            set_pooled(m, "classification", "classifier.out_proj", classes);
+        } else {
+            set_pooled(m, "classification", "classifier", classes);
+        }
         break;
     case HEAD_SEQUENT:
         m->has_head = false;

@@ -736,6 +736,11 @@ static const emp_model_family families[] = {
     {"nemotron_h", false, emp_model_nemotron_h},
     {"nemotron-nas", false, emp_model_nemotron_nas},
     {"bert|roberta|xlm-roberta|camembert", true, model_bert},
+    {"t5|mt5|umt5", true, emp_model_t5},
+    {"bart|mbart|plbart|blenderbot-small", true, emp_model_bart},
+    {"marian", true, emp_model_marian},
+    {"m2m_100|pegasus|blenderbot", true, emp_model_pegasus},
+    {"whisper", true, emp_model_whisper},
 };
 
 enum { FAMILY_COUNT = sizeof families / sizeof *families };

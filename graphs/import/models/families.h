@@ -78,6 +78,8 @@ bool emp_model_but_the_last(int32_t layer, int32_t period);
 void emp_model_experts(emp_fields *f, emp_transformer_model *m, int32_t first,
                        int32_t step, int32_t shared_inner);
 
+/** The activation of that name; NULL: GELU. */
+void emp_model_activate(emp_fields *f, emp_transformer_model *m, const char *name);
 /** RMS norms, rotary positions, gated layers, biases as the config says (config.c). */
 void emp_model_llama_like(emp_fields *f, emp_transformer_model *m);
 
@@ -111,6 +113,14 @@ void emp_model_granite_hybrid(emp_fields *f, emp_transformer_model *m);
 void emp_model_mamba2(emp_fields *f, emp_transformer_model *m);
 void emp_model_lfm2(emp_fields *f, emp_transformer_model *m);
 void emp_model_lfm2_moe(emp_fields *f, emp_transformer_model *m);
+
+/* Types of an encoder and a decoder (families_pairs.c). */
+
+void emp_model_t5(emp_fields *f, emp_transformer_model *m);
+void emp_model_bart(emp_fields *f, emp_transformer_model *m);
+void emp_model_pegasus(emp_fields *f, emp_transformer_model *m);
+void emp_model_marian(emp_fields *f, emp_transformer_model *m);
+void emp_model_whisper(emp_fields *f, emp_transformer_model *m);
 
 /* Hugging Face's config.json: what a model consists of. docs/models.md has the model types that
  * are known. For a model that sees or hears, the part that reads text is taken ("text_config").

@@ -20,7 +20,8 @@ enum { GGUF_MICRO_BATCH = 512, GGUF_CACHE_GRANULE = 256, PATH_BYTES = 4096 };
 enum { WEIGHTS = 1 };
 
 typedef struct {
-    int32_t phase, batch, sequence, micro_batch, dtype, quant, sample, optimizer, master;
+    int32_t phase, batch, sequence, source, micro_batch, dtype, quant, sample, optimizer,
+        master;
     int32_t update, cache, cache_dtype, home, ahead, checkpointing;
 } hf_values;
 
@@ -34,6 +35,10 @@ const emp_option emp_hf_options[] = {
     EMP_INTEGER_OPTION(
         "seq", hf_values, sequence, 0, 1 << 24,
         "tokens of a sequence; 0 = 2048, or the model's positions if fewer", 0),
+    EMP_INTEGER_OPTION("source", hf_values, source, 0, 1 << 24,
+                       "tokens that the encoder reads of a sequence, if the model has an "
+                       "encoder beside a decoder; 0 = as many as seq by default",
+                       0),
     EMP_INTEGER_OPTION(
         "ubatch", hf_values, micro_batch, -1, 1 << 24,
         "tokens of a micro-batch of prompts; 0 = all, -1 = 512 of a GGUF file, else all",
@@ -97,6 +102,7 @@ static emp_transformer_step step_of(const hf_values *v, const emp_transformer_mo
     emp_transformer_step step = {.phase = (emp_transformer_phase)v->phase,
                                  .batch = v->batch,
                                  .sequence = v->sequence,
+                                 .source = v->source,
                                  .micro_batch = v->micro_batch > 0 ? v->micro_batch : 0,
                                  .dtype = dtype_of(v, of_config),
                                  .update = (emp_transformer_update)v->optimizer,
@@ -111,6 +117,9 @@ static emp_transformer_step step_of(const hf_values *v, const emp_transformer_mo
                                  .ahead = v->ahead >= 0 ? v->ahead : 1};
 
     if (step.sequence == 0) step.sequence = emp_transformer_sequence(m);
+    if (step.source == 0 && m->encoder != NULL)
+        step.source = m->encoder->sound_size > 0 ? m->encoder->positions
+                                                 : emp_transformer_sequence(m->encoder);
     return step;
 }
 
@@ -267,6 +276,11 @@ static emp_status build(emp_graph **out, emp_reading *r, const quant_file *besid
     EMP_TRY(emp_transformer_graph_create(out, &m, &step, types, err));
     if (v->quant == 0 && v->dtype == 0 && (types == NULL || types == &of_config))
         note_quantised(notes, &quantised, &step, *out);
+    if (step.phase == EMP_PHASE_DECODE && m.encoder != NULL)
+        emp_import_notes_assume(notes,
+                                "the encoder has read %" PRId64
+                                " tokens before: its weights are no part of the step",
+                                step.source);
     if (step.phase != EMP_PHASE_TRAIN) note_quant_file(notes, beside, &quantised);
     note_odd(notes, odd, &quantised, &step);
     if (step.phase != EMP_PHASE_TRAIN) note_cache(notes, &quantised, &step);

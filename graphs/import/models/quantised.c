@@ -612,7 +612,7 @@ static int32_t mixed_type(const emp_quantised *q, const char *name)
 
 /* ---- the type of a weight ---- */
 
-/* Modules that no library quantises: routers, norms, convolutions of a few tokens, the weights of an indexer's heads, the
+/* Modules that no library quantises: routers, norms, convolutions of a few tokens, biases by distance, the weights of an indexer's heads, the
  * compressors of DeepSeek-V4, and the products around experts of another size in Kimi K3. */
 static bool is_never_quantised(const char *name)
 {
@@ -622,6 +622,8 @@ static bool is_never_quantised(const char *name)
                                        "mixer.gate.weight",
                                        "norm",
                                        "conv1d.",
+                                       "encoder.conv",
+                                       "relative_attention_bias",
                                        "weights_proj",
                                        "compressor.kv_proj",
                                        "compressor.gate_proj",

@@ -370,6 +370,7 @@ static const emp_op_type table[] = {
     {"RefNextIteration", FLAGS(CONTROL_FLOW | ALIAS | EMP_OP_BACK_EDGE), ANY, TAKES(1), REFS(1), RUN(pass_ref), WORK(NOTHING, free_)},
     {"RefSelect", FLAGS(CONTROL_FLOW | ALIAS), ANY, TAKES(2), RUN(same), WORK(NOTHING, free_)},
     {"RefSwitch", FLAGS(EMP_OP_CHOOSES | CONTROL_FLOW | ALIAS), ANY, HOST_IN(2), TAKES(2), REFS(1), RUN(ref_switch), WORK(NOTHING, free_)},
+    {"RelativePositions", ANY, KERNELS(12, 12, 12), RUN(placeholder), WORK(ELEMENTWISE, elementwise)},
     {"Relu", FLAGS(IN_PLACE), GPU(FLOATS), TAKES(1), RATE(1, 1), RUN(same), WORK(ELEMENTWISE, elementwise)},
     {"Relu6", FLAGS(IN_PLACE), GPU(FLOATS), TAKES(1), RATE(1, 1), RUN(same), WORK(ELEMENTWISE, elementwise)},
     {"Relu6Grad", FLAGS(IN_PLACE), GPU(FLOATS), TAKES(2), RATE(2, 2), RUN(same), WORK(ELEMENTWISE, elementwise)},

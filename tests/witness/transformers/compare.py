@@ -31,7 +31,7 @@ import draws  # noqa: E402
 import measure  # noqa: E402
 
 BATCH = 2
-PRODUCTS = ("Linear", "ExpertsMatMul", "BatchMatMul", "StreamWeights")
+PRODUCTS = ("Linear", "ExpertsMatMul", "BatchMatMul", "StreamWeights", "Conv")
 # The differences that docs/witnesses/transformers.md explains.
 OWN_ATTENTION = ("gpt_neo", "falcon", "bloom", "mpt", "deepseek_v4", "llama4_text")
 OWN_CACHE = ("gpt_neo", "falcon", "deepseek_v4")
@@ -47,7 +47,7 @@ hidden_dropout_prob attention_probs_dropout_prob pretraining_tp scoring_func hc_
 
 # Prompts that transformers fails to read.
 unread = []
-# Lines of the table: class, parameters, tokens of each of two prompts, FLOPs of products, bytes of the cache, config.
+# Lines of the table: class, parameters, tokens of each of two prompts, those that an encoder reads before, FLOPs of products, bytes of the cache, config.
 rows = []
 
 
@@ -82,32 +82,47 @@ def complain(name, seen, expected, relative=0.0):
     return "" if abs(seen - expected) <= relative * expected else f"{name}: {expected:.12g}, Emplace says {seen:.12g}"
 
 
+def source_of(model_class, config, tokens):
+    """The tokens that an encoder reads for a decoder of `tokens`; 0: there is none."""
+    name = model_class.__name__
+    if config.model_type not in draws.PAIRS or name.endswith(("EncoderModel", "ForTokenClassification")):
+        return 0
+    if hasattr(config, "max_source_positions"):
+        return config.max_source_positions
+    return tokens if name.endswith(("ForSequenceClassification", "ForQuestionAnswering")) else 3 * tokens // 2
+
+
 def differ_in_work(emplace, path, model_class, config, tokens):
     """Sentences on the prompt and the cache of a small model."""
     text, kind = config.get_text_config(), config.get_text_config().model_type
+    source = source_of(model_class, config, tokens)
     try:
-        kinds, attention, cache = measure.read_prompt(model_class, config, BATCH, tokens)
+        kinds, attention, cache = measure.read_prompt(model_class, config, BATCH, tokens, source)
     except Exception as error:  # noqa: BLE001  the class makes models that it cannot run
         unread.append(f"{kind} ({type(error).__name__}: {str(error)[:60]})")
         return []
-    products = kinds.get("aten.mm", 0) + kinds.get("aten.addmm", 0)
+    products = kinds.get("aten.mm", 0) + kinds.get("aten.addmm", 0) + kinds.get("aten.convolution", 0)
+    if source > 0 and hasattr(config, "max_source_positions"):  # sums with the biases of convolutions, which Emplace counts
+        products += 3 * BATCH * source * config.d_model
     if kind == "llama4_text":  # all experts read all tokens there, by zeros
         products += kinds.get("aten.bmm", 0) * text.num_experts_per_tok / text.num_local_experts
-    if model_class.__name__ == "Gemma4ForCausalLM":  # read with the logits of all tokens
-        products -= 2 * BATCH * (tokens - 1) * text.hidden_size * text.vocab_size
-    prompt, sentence = read(emplace, path, f"phase=prefill,batch={BATCH},seq={tokens},dtype=fp32")
+    if model_class.__name__.endswith(("Gemma4ForCausalLM", "ForConditionalGeneration", "MTModel")):  # read with the logits of all tokens
+        words = getattr(text, "decoder_vocab_size", 0) if not getattr(text, "share_encoder_decoder_embeddings", True) else 0
+        products -= 2 * BATCH * (tokens - 1) * text.hidden_size * (words or text.vocab_size)
+    lengths = f"batch={BATCH},seq={tokens}" + (f",source={source}" if source > 0 else "")
+    prompt, sentence = read(emplace, path, f"phase=prefill,{lengths},dtype=fp32")
     if prompt is None:
         return [f"refused: {sentence}"]
     flops = by_type(prompt["ops"], "flops")
     shown = {name: value for name, value in json.loads(path.read_text()).items() if name not in IDLE}
     held_here = cache if cache is not None and kind not in OWN_CACHE else "-"
-    rows.append((model_class.__name__, prompt["parameters"], tokens, int(products), held_here, json.dumps(shown, separators=(",", ":"))))
+    rows.append((model_class.__name__, prompt["parameters"], tokens, source or "-", int(products), held_here, json.dumps(shown, separators=(",", ":"))))
     complaints = [complain("products", sum(flops[name] for name in PRODUCTS), products)]
     if kind not in OWN_ATTENTION:
         own = sum(value for name, value in flops.items() if name.endswith("Attention"))
         slack = 0.3 if kind in CHOSEN_BY_BLOCKS else 1e-6
         complaints.append(complain("attention", own, attention * factor_of_absorbed(text, tokens), slack))
-    token, sentence = read(emplace, path, f"phase=decode,batch={BATCH},seq={tokens},dtype=fp32")
+    token, sentence = read(emplace, path, f"phase=decode,{lengths},dtype=fp32")
     if token is not None and cache is not None and kind not in OWN_CACHE:
         held = by_type(token["ops"], "persistent_bytes")
         complaints.append(complain("cache", held["KeyValueCache"] + held["RecurrentState"], cache))
@@ -190,7 +205,7 @@ def main():
         folder = pathlib.Path(args.keep or scratch)
         agree, count = (compare_defaults if args.defaults else compare_draws)(args, folder)
     if args.table:
-        heads = ("class", "parameters", "tokens", "products", "cache", "config")
+        heads = ("class", "parameters", "tokens", "source", "products", "cache", "config")
         pathlib.Path(args.table).write_text("".join("\t".join(map(str, row)) + "\n" for row in [heads, *rows]))
     if unread:
         print(f"{len(unread)} models that transformers makes and cannot run: {'; '.join(sorted(set(unread)))}")

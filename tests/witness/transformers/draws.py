@@ -20,12 +20,16 @@ exaone_moe hunyuan_v1_dense hunyuan_v1_moe phimoe granitemoe granitemoeshared do
 granitemoehybrid mamba2 lfm2 lfm2_moe qwen3_next vaultgemma glm4_moe_lite solar_open
 youtu sarvam_mla sarvam_moe minicpm3 flex_olmo codegen jais2 mellum iquestcoder internlm3 qwen2_5_omni_text glm4v_moe_text
 paddleocr_vl_text""".split()
+# Types of an encoder and a decoder.
+PAIRS = """t5 mt5 umt5 bart mbart marian m2m_100 pegasus plbart blenderbot blenderbot-small whisper""".split()
+TYPES += PAIRS
 
-HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
+HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads", "encoder_attention_heads", "decoder_attention_heads")
 KEY_HEADS = ("num_key_value_heads", "num_kv_heads")
 HIDDEN = ("hidden_size", "n_embd", "d_model")
 LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
-INNER = ("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "intermediate_size_mlp", "dense_intermediate_size")
+PAIR_LAYERS = ("encoder_layers", "decoder_layers", "num_decoder_layers")
+INNER = ("encoder_ffn_dim", "decoder_ffn_dim", "d_ff", "intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "intermediate_size_mlp", "dense_intermediate_size")
 EXPERT_INNER = ("moe_intermediate_size", "shared_expert_intermediate_size", "share_expert_dim", "shared_intermediate_size",
                 "moe_shared_expert_intermediate_size")
 EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
@@ -48,6 +52,8 @@ CHOICES = {
     "conv_L_cache": (2, 3, 4), "num_dense_layers": (0, 1, 2), "moe_num_shared_experts": (0, 1, 2), "moe_layer_start_index": (0, 1, 2),
     "moe_layer_interval": (1, 2), "state_size": (8, 16), "block_multiple_of": (8, 16), "block_ffn_dim_multiplier": (1.0, 1.3),
     "sliding_window_pattern": (2, 3), "global_attn_every_n_layers": (2, 3), "global_head_dim": (16, 32), "num_global_key_value_heads": (1, 2), "max_position_embeddings": (128, 200), "n_positions": (128, 200),
+    "d_kv": (8, 16), "relative_attention_num_buckets": (8, 32), "feed_forward_proj": ("relu", "gated-gelu", "gated-silu"), "num_mel_bins": (8, 20),
+    "max_source_positions": (11, 24), "max_target_positions": (128, 200), "decoder_vocab_size": (100, 130),
     "max_seq_len": (128, 200), "_sliding_window_pattern": (2, 3, 6), "final_logit_softcapping": (None, 30.0),
 }
 # Numbers of real models, in place of the small ones.
@@ -55,11 +61,12 @@ REAL = {"kv_lora_rank": (256, 512), "q_lora_rank": (1024, 1536), "qk_nope_head_d
         "index_n_heads": (32, 64), "index_head_dim": (128,), "index_topk": (512, 2048), "linear_num_key_heads": (16,), "linear_num_value_heads": (32, 64),
         "linear_key_head_dim": (128,), "linear_value_head_dim": (128,), "linear_num_heads": (32,), "linear_head_dim": (128,), "ssm_state_size": (128, 256),
         "mamba_num_heads": (64, 128), "mamba_head_dim": (64, 80), "n_groups": (2, 8), "o_groups": (8, 16), "o_lora_rank": (1024,),
+        "d_kv": (64, 128), "max_source_positions": (1500,), "max_target_positions": (448,), "num_mel_bins": (80, 128), "decoder_vocab_size": (32000, 65001),
         "max_position_embeddings": (2048, 32768), "n_positions": (1024, 2048), "max_seq_len": (2048, 8192), "global_head_dim": (512,), "moe_latent_size": (None, 1024)}
 FLAGS = """attention_bias mlp_bias bias use_bias qkv_bias use_qkv_bias attention_out_bias mamba_proj_bias use_conv_bias enable_bias no_bias
 tie_word_embeddings use_qk_norm qk_layernorm use_sliding_window new_decoder_architecture parallel_attn multi_query alibi
 use_parallel_residual do_layer_norm_before attention_k_eq_v enable_moe_block use_double_wide_mlp add_swa_attention_sink_bias
-add_full_attention_sink_bias norm_topk_prob lm_head_bias mamba_conv_bias conv_bias use_expert_bias block_auto_adjust_ff_dim use_post_norm layer_norm_elementwise_affine _remove_final_layer_norm""".split()
+add_full_attention_sink_bias norm_topk_prob lm_head_bias mamba_conv_bias conv_bias use_expert_bias block_auto_adjust_ff_dim use_post_norm layer_norm_elementwise_affine _remove_final_layer_norm share_encoder_decoder_embeddings""".split()
 
 
 ENCODERS = ("bert", "roberta", "xlm-roberta", "camembert")
@@ -71,12 +78,23 @@ AUTO = transformers.models.auto.modeling_auto
 
 def pick_class(model_type, rng):
     """The class of models that a config of the type is drawn for: with a vocabulary's head, without one, or for classes."""
+    if model_type in PAIRS:
+        return pick_class_of_pair(model_type, rng)
     tables = [AUTO.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, AUTO.MODEL_MAPPING_NAMES, AUTO.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES,
               AUTO.MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING_NAMES, AUTO.MODEL_FOR_QUESTION_ANSWERING_MAPPING_NAMES]
     if model_type in ENCODERS:
         tables += [AUTO.MODEL_FOR_MASKED_LM_MAPPING_NAMES, AUTO.MODEL_FOR_PRETRAINING_MAPPING_NAMES, AUTO.MODEL_FOR_MULTIPLE_CHOICE_MAPPING_NAMES]
     elif rng.random() < 0.7:
         tables = tables[:1]
+    names = [table[model_type] for table in tables if model_type in table]
+    return getattr(transformers, rng.choice([name for name in names if isinstance(name, str)]))
+
+
+def pick_class_of_pair(model_type, rng):
+    tables = [AUTO.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES, AUTO.MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES]
+    if rng.random() < 0.4:
+        tables = [AUTO.MODEL_MAPPING_NAMES, AUTO.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES, AUTO.MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING_NAMES,
+                  AUTO.MODEL_FOR_QUESTION_ANSWERING_MAPPING_NAMES, AUTO.MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES]
     names = [table[model_type] for table in tables if model_type in table]
     return getattr(transformers, rng.choice([name for name in names if isinstance(name, str)]))
 
@@ -116,6 +134,8 @@ class Draw:
         if "head_dim" in self.members:
             self.out["head_dim"] = size
         self.put(LAYERS, self.pick((2, 3, 4, 6), (8, 13, 24, 48)))
+        for name in PAIR_LAYERS:
+            self.put((name,), self.pick((1, 2, 3, 5), (6, 12, 24)))
         for name in INNER + EXPERT_INNER:
             self.put((name,), self.pick((24, 40, 64), (1408, 5632, 14336)))
         self.put(VOCABULARY, self.pick((100, 129), (32000, 151936)))
@@ -186,8 +206,11 @@ def fit(model_type, members, rng):
         members["layers_block_type"] = ["full_attention"] + [rng.choice(("linear_attention", "full_attention", "mlp", "moe")) for _ in range(rng.randint(2, 7))]
     if model_type == "deepseek_v2" and members["n_shared_experts"] == 0:
         members["mlp_bias"] = False  # or a shared expert of no width has a bias
-    if model_type in ENCODERS:
+    if model_type in ENCODERS or model_type in PAIRS:
         members.pop("tie_word_embeddings", None)
+    if "decoder_attention_heads" in members:
+        heads = members["encoder_attention_heads"]
+        members["decoder_attention_heads"] = rng.choice((heads, heads // 2))
     if model_type == "nemotron_h":
         members.pop("attention_bias", None)
     if model_type in ("deepseek_v2", "deepseek_v3", "deepseek_v32", "glm_moe_dsa"):

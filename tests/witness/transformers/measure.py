@@ -7,10 +7,10 @@ import inspect
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils.flop_counter import FlopCounterMode
-from transformers import AttentionInterface, AttentionMaskInterface, DynamicCache
+from transformers import AttentionInterface, AttentionMaskInterface, DynamicCache, EncoderDecoderCache
 from transformers.masking_utils import eager_mask
 
-from draws import ENCODERS
+from draws import ENCODERS, PAIRS
 
 # FLOPs of attention in the prompt that is being read, by the pairs of a query and a key that masks leave.
 seen = {"attention": 0.0}
@@ -78,8 +78,47 @@ def cache_bytes(cache, tokens):
     return total
 
 
-def read_prompt(model_class, config, batch, tokens):
-    """FLOPs of matrix products by kind, those of attention, and the bytes of the cache behind a prompt."""
+def inputs_of_pair(model, config, batch, tokens, source):
+    """What an encoder of `source` tokens and a decoder of `tokens` read. Classes of sequences look for its end."""
+    accepted = inspect.signature(model.forward).parameters
+    # numbers above those of padding and of the end
+    source_ids, ids = (torch.randint(3, 90, (batch, length)) for length in (source, tokens))
+    if "input_features" in accepted:
+        return {"input_features": torch.zeros(batch, config.num_mel_bins, 2 * source), "decoder_input_ids": ids}
+    if "decoder_input_ids" not in accepted:
+        return {"input_ids": ids}
+    source_ids[:, -1] = config.eos_token_id
+    if "ForSequenceClassification" in type(model).__name__ or "ForQuestionAnswering" in type(model).__name__:
+        return {"input_ids": source_ids}
+    return {"input_ids": source_ids, "decoder_input_ids": ids}
+
+
+def read_prompt_of_pair(model_class, config, batch, tokens, source):
+    """The same as read_prompt() of an encoder and a decoder."""
+    config._attn_implementation = "eager"
+    torch.manual_seed(0)
+    config.decoder_start_token_id, config.eos_token_id = 1, 2
+    model = build(model_class, config, "cpu")
+    options = inputs_of_pair(model, config, batch, tokens, source)
+    cache = None
+    if "decoder_input_ids" in options and model.get_output_embeddings() is not None:
+        cache = EncoderDecoderCache(DynamicCache(), DynamicCache())  # a config would make as many layers as the encoder has
+        options |= {"cache": cache, "use_cache": True}
+    seen["attention"] = 0.0
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        model(**options)
+    by_kind = {str(op): flops for op, flops in counter.get_flop_counts().get("Global", {}).items()}
+    if cache is None:
+        return by_kind, seen["attention"], None
+    both = (cache.self_attention_cache, cache.cross_attention_cache)
+    return by_kind, seen["attention"], sum(cache_bytes(part, 0) for part in both)
+
+
+def read_prompt(model_class, config, batch, tokens, source=0):
+    """FLOPs of matrix products by kind, those of attention, and the bytes of the cache behind a prompt. `source`: the tokens that
+    an encoder reads before."""
+    if config.model_type in PAIRS:
+        return read_prompt_of_pair(model_class, config, batch, tokens, source)
     config._attn_implementation = "eager"
     for part in (config, config.get_text_config()):
         part._experts_implementation = "eager"

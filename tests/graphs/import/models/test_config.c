@@ -422,8 +422,8 @@ static const struct {
     emp_status  status;
     const char *part;
 } refused[] = {
-    {"{'model_type':'t5'}", "", EMP_EUNSUPPORTED,
-     "\"t5\" is not known; docs/models.md lists"},
+    {"{'model_type':'xlnet'}", "", EMP_EUNSUPPORTED,
+     "\"xlnet\" is not known; docs/models.md lists"},
     {"{'hidden_size':3}", "", EMP_EFORMAT, "\"model_type\""},
     {"{'model_type':3}", "", EMP_EFORMAT, "\"model_type\""},
     {"{'model_type':-Infinity}", "", EMP_EFORMAT, "\"model_type\""},

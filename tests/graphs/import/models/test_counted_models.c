@@ -10,7 +10,7 @@
 
 TestSuite(counted_models, .init = scratch_create, .fini = graph_tear_down);
 
-enum { CLASS, PARAMETERS, TOKENS, PRODUCTS, CACHE, CONFIG, COLUMNS };
+enum { CLASS, PARAMETERS, TOKENS, SOURCE, PRODUCTS, CACHE, CONFIG, COLUMNS };
 
 static bool is_one_of(const emp_graph *g, emp_op_id op, const char *types)
 {
@@ -24,7 +24,7 @@ static double sum_products(const emp_graph *g)
     double flops = 0;
 
     for (emp_op_id op = 0; op < g->op_count; op++)
-        if (is_one_of(g, op, "Linear|ExpertsMatMul|BatchMatMul|StreamWeights"))
+        if (is_one_of(g, op, "Linear|ExpertsMatMul|BatchMatMul|StreamWeights|Conv"))
             flops += g->op[op].cost->flops;
     return flops;
 }
@@ -39,12 +39,21 @@ static int64_t sum_cached(const emp_graph *g)
     return bytes;
 }
 
+/* The step of a row; "source" is of models with an encoder. */
+static emp_graph *load_step(const fact_table *t, const char *phase)
+{
+    const bool has_source = strcmp(t->cell[SOURCE], "-") != 0;
+
+    return config_load_whole(
+        t->cell[CONFIG],
+        scratch_print(",phase=%s,batch=2,seq=%s%s%s,dtype=fp32", phase, t->cell[TOKENS],
+                      has_source ? ",source=" : "", has_source ? t->cell[SOURCE] : ""));
+}
+
 static void expect_row(const fact_table *t)
 {
     const char *config = t->cell[CONFIG];
-    emp_graph  *prompt = config_load_whole(
-         config,
-         scratch_print(",phase=prefill,batch=2,seq=%s,dtype=fp32", t->cell[TOKENS]));
+    emp_graph  *prompt = load_step(t, "prefill");
 
     cr_expect_eq(prompt->parameter_count, strtoll(t->cell[PARAMETERS], NULL, 10),
                  "%lld parameters: %s", (long long)prompt->parameter_count, config);
@@ -53,9 +62,7 @@ static void expect_row(const fact_table *t)
     cr_expect_eq(prompt->unknown_op_count, 0);
     emp_graph_destroy(prompt);
     if (strcmp(t->cell[CACHE], "-") == 0) return;
-    emp_graph *token =
-        config_load_whole(config, scratch_print(",phase=decode,batch=2,seq=%s,dtype=fp32",
-                                                t->cell[TOKENS]));
+    emp_graph *token = load_step(t, "decode");
     cr_expect_eq(sum_cached(token), strtoll(t->cell[CACHE], NULL, 10),
                  "%lld bytes of caches: %s", (long long)sum_cached(token), config);
     emp_graph_destroy(token);
