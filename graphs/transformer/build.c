@@ -245,18 +245,24 @@ static emp_port one_of_each(emp_stack *s, const char *name, emp_port x)
     return emp_tape_view(s->t, name, x, EMP_SHAPE(s->t->step->batch, s->m->hidden));
 }
 
+/* A dense layer, an activation and a norm. */
+static emp_port transform(emp_stack *s, emp_port x)
+{
+    const emp_transformer_names *n = &s->m->names;
+    const char                  *name = n->transform;
+
+    x = emp_tape_linear(s->t, emp_tape_join_names(s->t, name, ".dense"), x, s->m->hidden,
+                        !s->m->lacks_transform_bias);
+    x = emp_stack_activate(s, emp_tape_join_names(s->t, name, "/act"), x);
+    return emp_stack_norm(s, emp_tape_join_names(s->t, name, n->transform_norm), x);
+}
+
 static emp_port make_logits(emp_stack *s, emp_port x)
 {
     const emp_transformer_model *m = s->m;
     const char                  *head = m->names.head;
 
-    if (m->has_head_transform) {
-        const char *name = emp_tape_join_names(s->t, head, ".transform");
-        x = emp_tape_linear(s->t, emp_tape_join_names(s->t, name, ".dense"), x, m->hidden,
-                            true);
-        x = emp_stack_activate(s, emp_tape_join_names(s->t, name, "/act"), x);
-        x = emp_stack_norm(s, emp_tape_join_names(s->t, name, ".LayerNorm"), x);
-    }
+    if (m->has_head_transform) x = transform(s, x);
     if (m->is_head_tied) {
         const char *table = emp_tape_join_names(s->t, m->names.embedding, ".weight");
         emp_port w = emp_tape_weight_of(s->t, table, EMP_SHAPE(m->vocabulary, m->hidden),
@@ -301,10 +307,14 @@ static void pool(emp_stack *s, emp_port x)
     const char *pooler = s->m->names.pooler;
     emp_port    y = one_of_each(s, "pooler/first", x);
 
-    y = emp_tape_linear(s->t, emp_tape_join_names(s->t, pooler, ".dense"), y,
-                        s->m->hidden, true);
-    y = emp_tape_map(s->t, emp_tape_join_names(s->t, pooler, "/act"), "Tanh", "TanhGrad",
-                     y);
+    if (pooler != NULL) {
+        y = emp_tape_linear(s->t, emp_tape_join_names(s->t, pooler, ".dense"), y,
+                            s->m->hidden, true);
+        y = emp_tape_map(s->t, emp_tape_join_names(s->t, pooler, "/act"), "Tanh",
+                         "TanhGrad", y);
+    } else {
+        y = transform(s, y);
+    }
     if (s->m->pooled_classes > 0)
         y = emp_tape_linear(s->t, s->m->pooled_name, y, s->m->pooled_classes, true);
     if (is_training && s->m->pooled_classes > 0)

@@ -481,7 +481,8 @@ static emp_port one_after_the_other(emp_stack *s, emp_port x)
 {
     const emp_transformer_layer *l = &s->m->layer[s->layer];
     const emp_transformer_names *n = &s->m->names;
-    bool                         has_first = s->m->places != EMP_NORMS_INSIDE;
+    bool                         has_norms = s->m->places != EMP_NORMS_INSIDE;
+    bool                         has_first = has_norms && !l->has_no_norm;
     bool                         has_second = s->m->places != EMP_NORMS_BEFORE;
 
     if (l->mixer != EMP_MIXER_NONE) {
@@ -491,7 +492,7 @@ static emp_port one_after_the_other(emp_stack *s, emp_port x)
     }
     x = read_source(s, x);
     if (!l->has_no_feed_forward) {
-        emp_port y = stack_feed_forward(s, has_first ? norm(s, n->norm_2, x) : x, x);
+        emp_port y = stack_feed_forward(s, has_norms ? norm(s, n->norm_2, x) : x, x);
         if (has_second) y = norm(s, n->post_2, y);
         x = add_fed(s, x, y);
     }

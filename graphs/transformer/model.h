@@ -43,7 +43,9 @@ typedef struct {
     /* of attention to what an encoder has read */
     const char *cross, *cross_norm, *cross_q, *cross_k, *cross_v, *cross_output;
     const char *relative; /**< table of biases by distance */
-    const char *pooler;   /**< of one token; not within a layer */
+    /* what a head has before its product: the module, and the leaf of its norm */
+    const char *transform, *transform_norm;
+    const char *pooler; /**< of one token; NULL: what a head has before its product */
 } emp_transformer_names;
 
 extern const emp_transformer_names emp_names_llama; /**< Hugging Face, most decoders */
@@ -151,12 +153,14 @@ typedef struct {
 typedef struct {
     emp_mixer mixer;
     bool      has_no_feed_forward;
-    bool      is_feed_forward_linear; /**< a matrix in its place: Nemotron-NAS */
+    bool has_no_norm; /**< before its mixer, as the embeddings have one: ModernBERT */
+    bool is_feed_forward_linear; /**< a matrix in its place: Nemotron-NAS */
 
-    int32_t     heads, kv_heads;
-    int32_t     head_size;       /**< of queries and keys */
-    int32_t     value_size;      /**< of values */
-    int32_t     window;          /**< keys that a query sees; 0 = all */
+    int32_t heads, kv_heads;
+    int32_t head_size;  /**< of queries and keys */
+    int32_t value_size; /**< of values */
+    int32_t
+        window; /**< keys that a query sees; 0 = all. An encoder's has it in its middle */
     bool        keys_are_values; /**< no weights of values of its own: Gemma 4 */
     emp_indexer indexer;
     int32_t
@@ -238,6 +242,7 @@ typedef struct emp_transformer_model {
     bool has_logit_cap; /**< a tanh of the logits: Gemma 2 */
     bool has_head, is_head_tied, has_head_bias;
     bool has_head_transform; /**< dense, activation, norm before the head: BERT */
+    bool lacks_transform_bias;
     bool
         has_pooler; /**< a dense layer of one token: an encoder's first, as BERT, a decoder's last, as BART */
 

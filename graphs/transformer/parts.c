@@ -356,8 +356,10 @@ const emp_transformer_names emp_names_opt = {
     .experts = "experts.*_proj", .shared = "shared_experts.*_proj", .shared_gate = "shared_experts_gate", \
     LATENT
 
-const emp_transformer_names emp_names_bert = {BERT("bert", "cls.predictions")};
-const emp_transformer_names emp_names_roberta = {BERT("roberta", "lm_head")};
+const emp_transformer_names emp_names_bert = {
+    BERT("bert", "cls.predictions"), .transform = "cls.predictions.transform", .transform_norm = ".LayerNorm"};
+const emp_transformer_names emp_names_roberta = {
+    BERT("roberta", "lm_head"), .transform = "lm_head", .transform_norm = ".layer_norm"};
 
 const emp_transformer_names emp_names_gguf = {
     .embedding = "token_embd", .positions = "position_embd", .types = "token_types",

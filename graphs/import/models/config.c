@@ -433,7 +433,8 @@ static void set_classes(emp_transformer_model *m, const char *name, int32_t clas
     m->names.head = name;
     m->head_rows = classes;
     m->has_head_bias = has_bias;
-    m->is_head_tied = m->has_head_transform = m->has_logit_cap = false;
+    m->is_head_tied = m->has_logit_cap = false;
+    if (m->names.pooler != NULL) m->has_head_transform = false;
 }
 
 static void set_pooled(emp_transformer_model *m, const char *task, const char *name,
@@ -509,7 +510,7 @@ static void set_head(emp_fields *whole, emp_transformer_model *m)
         if (m->is_encoder && m->names.layer == emp_names_bert.layer)
             set_pooled(m, "next_sentence", "cls.seq_relationship", 2);
         break;
-    case HEAD_NONE: m->has_pooler = m->is_encoder; break;
+    case HEAD_NONE: m->has_pooler = m->is_encoder && m->names.pooler != NULL; break;
     case HEAD_POOLED:
         if (!m->is_encoder) {
             set_classes(m, "score", classes, false);

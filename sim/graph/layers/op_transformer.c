@@ -125,13 +125,24 @@ static double count_pairs(double queries, double keys, double window)
     return growing * first + growing * (growing - 1) / 2 + fmax(whole, 0) * w;
 }
 
-/* Pairs that the mask leaves, of one head. */
+/* Pairs of a query and one of the up to \a reach keys on one side of it, of \a keys queries and keys. */
+static double side_pairs(double keys, double reach)
+{
+    const double far = fmin(reach, keys - 1);
+
+    return far * keys - far * (far + 1) / 2;
+}
+
+/* Pairs that the mask leaves, of one head. Without a causal mask a query is in the middle of its window. */
 static double pairs_of(const emp_op_attrs *attrs, int64_t queries, int64_t keys)
 {
     double L = (double)keys;
     double w = attrs->window > 0 ? fmin(attrs->window, L) : L;
 
-    return attrs->is_causal ? count_pairs((double)queries, L, w) : (double)queries * w;
+    if (attrs->is_causal) return count_pairs((double)queries, L, w);
+    if (attrs->window <= 0 || queries != keys) return (double)queries * w;
+    const int32_t after = (attrs->window - 1) / 2, before = attrs->window - 1 - after;
+    return L + side_pairs(L, before) + side_pairs(L, after);
 }
 
 static void spare_bytes(const emp_tensor_info *info, emp_op_cost *cost)

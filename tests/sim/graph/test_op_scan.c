@@ -247,16 +247,18 @@ Test(op_scan, streams_and_groups)
 
 /* ---- transformers ---- */
 
-/* Pairs that a mask leaves, one query after another. */
+/* Pairs that a mask leaves, one after another. A window ends at the query, or has it in its middle. */
 static double count_masked_pairs(int queries, int keys, int window, bool is_causal)
 {
-    double pairs = 0;
+    const int after = is_causal ? 0 : window > 0 ? (window - 1) / 2 : keys + queries;
+    const int before = window > 0 ? window - 1 - after : keys + queries;
+    double    pairs = 0;
 
-    for (int i = 0; i < queries; i++) {
-        int sees = is_causal ? keys - queries + 1 + i : keys;
-        if (window > 0 && sees > window) sees = window;
-        pairs += sees > 0 ? sees : 0;
-    }
+    for (int i = 0; i < queries; i++)
+        for (int k = 0; k < keys; k++) {
+            const int at = keys - queries + i; /* the key of the query's own token */
+            pairs += at - k <= before && k - at <= after;
+        }
     return pairs;
 }
 
@@ -265,10 +267,11 @@ Test(op_transformer, attention_counts_the_pairs_that_its_mask_leaves)
     static const struct {
         int  queries, keys, window;
         bool is_causal;
-    } cases[] = {{16, 16, 0, true},  {16, 16, 5, true},  {16, 16, 100, true},
-                 {16, 16, 0, false}, {16, 16, 7, false}, {1, 64, 0, true},
-                 {1, 64, 10, true},  {8, 64, 60, true},  {16, 5, 0, true},
-                 {16, 5, 3, true}};
+    } cases[] = {{16, 16, 0, true},   {16, 16, 5, true},  {16, 16, 100, true},
+                 {16, 16, 0, false},  {16, 16, 7, false}, {16, 16, 4, false},
+                 {16, 16, 29, false}, {16, 16, 1, false}, {16, 9, 0, false},
+                 {1, 64, 0, true},    {1, 64, 10, true},  {8, 64, 60, true},
+                 {16, 5, 0, true},    {16, 5, 3, true}};
 
     for (size_t i = 0; i < COUNT(cases); i++) {
         emp_graph_builder *b = kit_begin();

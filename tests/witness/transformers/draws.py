@@ -19,7 +19,7 @@ camembert qwen2_vl_text qwen2_5_vl_text qwen3_vl_text qwen3_vl_moe_text step3p5 
 exaone_moe hunyuan_v1_dense hunyuan_v1_moe phimoe granitemoe granitemoeshared dots1 afmoe ernie4_5_moe bamba
 granitemoehybrid mamba2 lfm2 lfm2_moe qwen3_next vaultgemma glm4_moe_lite solar_open
 youtu sarvam_mla sarvam_moe minicpm3 flex_olmo codegen jais2 mellum iquestcoder internlm3 qwen2_5_omni_text glm4v_moe_text
-paddleocr_vl_text""".split()
+paddleocr_vl_text modernbert""".split()
 # Types of an encoder and a decoder.
 PAIRS = """t5 mt5 umt5 bart mbart marian m2m_100 pegasus plbart blenderbot blenderbot-small whisper""".split()
 TYPES += PAIRS
@@ -52,7 +52,7 @@ CHOICES = {
     "conv_L_cache": (2, 3, 4), "num_dense_layers": (0, 1, 2), "moe_num_shared_experts": (0, 1, 2), "moe_layer_start_index": (0, 1, 2),
     "moe_layer_interval": (1, 2), "state_size": (8, 16), "block_multiple_of": (8, 16), "block_ffn_dim_multiplier": (1.0, 1.3),
     "sliding_window_pattern": (2, 3), "global_attn_every_n_layers": (2, 3), "global_head_dim": (16, 32), "num_global_key_value_heads": (1, 2), "max_position_embeddings": (128, 200), "n_positions": (128, 200),
-    "d_kv": (8, 16), "relative_attention_num_buckets": (8, 32), "feed_forward_proj": ("relu", "gated-gelu", "gated-silu"), "num_mel_bins": (8, 20),
+    "local_attention": (4, 6, 16), "d_kv": (8, 16), "relative_attention_num_buckets": (8, 32), "feed_forward_proj": ("relu", "gated-gelu", "gated-silu"), "num_mel_bins": (8, 20),
     "max_source_positions": (11, 24), "max_target_positions": (128, 200), "decoder_vocab_size": (100, 130),
     "max_seq_len": (128, 200), "_sliding_window_pattern": (2, 3, 6), "final_logit_softcapping": (None, 30.0),
 }
@@ -66,10 +66,10 @@ REAL = {"kv_lora_rank": (256, 512), "q_lora_rank": (1024, 1536), "qk_nope_head_d
 FLAGS = """attention_bias mlp_bias bias use_bias qkv_bias use_qkv_bias attention_out_bias mamba_proj_bias use_conv_bias enable_bias no_bias
 tie_word_embeddings use_qk_norm qk_layernorm use_sliding_window new_decoder_architecture parallel_attn multi_query alibi
 use_parallel_residual do_layer_norm_before attention_k_eq_v enable_moe_block use_double_wide_mlp add_swa_attention_sink_bias
-add_full_attention_sink_bias norm_topk_prob lm_head_bias mamba_conv_bias conv_bias use_expert_bias block_auto_adjust_ff_dim use_post_norm layer_norm_elementwise_affine _remove_final_layer_norm share_encoder_decoder_embeddings""".split()
+add_full_attention_sink_bias norm_topk_prob lm_head_bias mamba_conv_bias conv_bias use_expert_bias block_auto_adjust_ff_dim use_post_norm layer_norm_elementwise_affine _remove_final_layer_norm norm_bias decoder_bias classifier_bias share_encoder_decoder_embeddings""".split()
 
 
-ENCODERS = ("bert", "roberta", "xlm-roberta", "camembert")
+ENCODERS = ("bert", "roberta", "xlm-roberta", "camembert", "modernbert")
 # Types of the part that reads text, by the multimodal model that has it.
 WITHIN = {"qwen2_vl_text": "qwen2_vl", "qwen2_5_vl_text": "qwen2_5_vl", "qwen3_vl_text": "qwen3_vl", "qwen3_vl_moe_text": "qwen3_vl_moe", "step3p5": "step3p7",
           "qwen2_5_omni_text": "qwen2_5_omni_thinker", "glm4v_moe_text": "glm4v_moe", "paddleocr_vl_text": "paddleocr_vl"}
