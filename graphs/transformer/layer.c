@@ -80,6 +80,7 @@ static emp_port stack_mix(emp_stack *s, emp_port x)
     case EMP_MIXER_COMPRESSED: return emp_stack_compressed_attention(s, x);
     case EMP_MIXER_DELTA_RULE: return emp_stack_delta_rule(s, x);
     case EMP_MIXER_STATE_SPACE: return emp_stack_state_space(s, x);
+    case EMP_MIXER_SELECTIVE: return emp_stack_selective(s, x);
     case EMP_MIXER_CONVOLUTION: return emp_stack_convolution(s, x);
     case EMP_MIXER_LINEAR:
         return emp_tape_linear(s->t,

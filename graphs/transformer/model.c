@@ -111,6 +111,7 @@ static emp_status check_scan(const emp_transformer_model *m, emp_error *err)
     EMP_CHECK(check_range(c->taps, 1, 1 << 10, "the taps of a convolution", -1, err));
     EMP_CHECK(check_range(c->chunk, 0, 1 << 20, "the chunk of a scan", -1, err));
     EMP_CHECK(check_range(c->gate_rank, 0, most, "the rank of a scan's gate", -1, err));
+    EMP_CHECK(check_range(c->step_rank, 0, most, "the rank of a scan's steps", -1, err));
     if (c->heads % c->key_heads != 0)
         return EMP_ERROR(EMP_EINVAL,
                          "%d heads of a scan cannot share %d key heads evenly", c->heads,
@@ -164,7 +165,8 @@ static emp_status check_mixer(const emp_transformer_model *m, int32_t i, emp_err
 {
     switch (m->layer[i].mixer) {
     case EMP_MIXER_DELTA_RULE:
-    case EMP_MIXER_STATE_SPACE: return check_scan(m, err);
+    case EMP_MIXER_STATE_SPACE:
+    case EMP_MIXER_SELECTIVE: return check_scan(m, err);
     case EMP_MIXER_CONVOLUTION:
         return check_range(m->scan.taps, 1, 1 << 10, "the taps of a convolution", i, err);
     case EMP_MIXER_LINEAR:
@@ -251,8 +253,8 @@ bool emp_transformer_has_plain_keys(const emp_transformer_model *m)
     for (int32_t i = 0; i < m->layer_count; i++) {
         const emp_mixer mixer = m->layer[i].mixer;
         if (mixer == EMP_MIXER_COMPRESSED || mixer == EMP_MIXER_DELTA_RULE ||
-            mixer == EMP_MIXER_STATE_SPACE || mixer == EMP_MIXER_CONVOLUTION ||
-            m->layer[i].indexer != EMP_INDEXER_NONE)
+            mixer == EMP_MIXER_STATE_SPACE || mixer == EMP_MIXER_SELECTIVE ||
+            mixer == EMP_MIXER_CONVOLUTION || m->layer[i].indexer != EMP_INDEXER_NONE)
             return false;
     }
     return !emp_transformer_is_latent(m) && m->encoder == NULL;

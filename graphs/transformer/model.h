@@ -107,6 +107,7 @@ typedef enum {
     EMP_MIXER_COMPRESSED,  /**< attention to keys of tokens and of windows: DeepSeek-V4 */
     EMP_MIXER_DELTA_RULE,  /**< Gated DeltaNet, Kimi Delta Attention */
     EMP_MIXER_STATE_SPACE, /**< Mamba-2 */
+    EMP_MIXER_SELECTIVE,   /**< Mamba: a state for each channel */
     EMP_MIXER_CONVOLUTION, /**< a short convolution between two gates: LFM2 */
     EMP_MIXER_LINEAR,      /**< a matrix in place of attention: Nemotron-NAS */
     EMP_MIXER_NONE         /**< a layer that is a feed-forward part only */
@@ -128,8 +129,11 @@ typedef struct {
     int32_t taps;                 /**< tokens of the causal convolution */
     int32_t chunk;                /**< tokens of a chunk of the scan; 0 = 64 */
     int32_t gate_rank;            /**< of Kimi's gate; 0 = full */
-    bool    has_channel_decay;    /**< a decay for each channel of a key: Kimi */
-    bool    has_float_state;      /**< the scan's state is float32 */
+    int32_t step_rank; /**< of the product of steps of Mamba, whose heads are channels */
+    bool    has_step_norms;    /**< of steps, keys and queries: Falcon-Mamba and Jamba */
+    bool    has_step_weights;  /**< factors of these norms: Jamba */
+    bool    has_channel_decay; /**< a decay for each channel of a key: Kimi */
+    bool    has_float_state;   /**< the scan's state is float32 */
     bool    has_bias, has_taps_bias;
     bool
         has_fused_products; /**< one for queries to gates, one for both factors: Qwen3-Next */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* Mixers that scan their sequence with a state of fixed size in place of a cache: the gated delta rule (Gated
- * DeltaNet, 2024; Kimi Delta Attention, 2025) and Mamba-2 (2024). A causal convolution of a few tokens comes before
+ * DeltaNet, 2024; Kimi Delta Attention, 2025), Mamba (2023) and Mamba-2 (2024). A causal convolution of a few tokens comes before
  * the scan, a norm with a gate behind it. Steps that do not train keep two states a layer: the last inputs of the
  * convolution and the state of the scan. */
 #include "graphs/transformer/stack.h"
@@ -229,6 +229,49 @@ emp_port emp_stack_state_space(emp_stack *s, emp_port x)
     in[6] = weight(s, ".D", EMP_SHAPE(c->heads), unit);
     y = scan(s, "StateSpaceScan", in, 7, unit);
     y = gated_norm(s, ".norm", y, parts[0], values / c->key_heads, values);
+    return emp_tape_linear(s->t, name_of(s, ".out_proj"), y, s->m->hidden, c->has_bias);
+}
+
+/* ---- Mamba ---- */
+
+/* Steps, keys or queries, with a norm where the model has one. */
+static emp_port selected(emp_stack *s, const char *leaf, emp_port x)
+{
+    const emp_transformer_scan *c = sizes_of(s);
+
+    if (!c->has_step_norms) return x;
+    return emp_tape_norm(s->t, name_of(s, leaf), "RMSNorm", x, c->has_step_weights,
+                         false);
+}
+
+/* A state of each channel, whose step, key and query are made of all channels (Gu and Dao, 2023). */
+emp_port emp_stack_selective(emp_stack *s, emp_port x)
+{
+    const emp_transformer_scan *c = sizes_of(s);
+    const int64_t               inner = c->heads, size = c->key_size;
+    emp_port                    parts[3], halves[2], in[8];
+
+    x = project(s, ".in_proj", x, 2 * inner);
+    emp_tape_split(s->t, name_of(s, "/in"), x, (int64_t[]){inner, inner}, 2, halves);
+    x = emp_tape_view(s->t, name_of(s, "/rows"), convolve(s, ".conv1d", halves[0]),
+                      EMP_SHAPE(emp_stack_tokens(s), inner));
+    emp_port y =
+        emp_tape_linear(s->t, name_of(s, ".x_proj"), x, c->step_rank + 2 * size, false);
+    emp_tape_split(s->t, name_of(s, "/selected"), y,
+                   (int64_t[]){c->step_rank, size, size}, 3, parts);
+    parts[0] = selected(s, ".dt_layernorm", parts[0]);
+    in[0] = emp_stack_by_heads(s, name_of(s, "/c"), selected(s, ".c_layernorm", parts[2]),
+                               1, size);
+    in[1] = emp_stack_by_heads(s, name_of(s, "/b"), selected(s, ".b_layernorm", parts[1]),
+                               1, size);
+    in[2] = emp_stack_by_heads(s, name_of(s, "/x"), x, inner, 1);
+    in[3] = emp_tape_linear(s->t, name_of(s, ".dt_proj"), parts[0], inner, true);
+    int32_t unit = emp_tape_unit(s->t);
+    in[4] = weight(s, ".A_log", EMP_SHAPE(inner, size), unit);
+    in[5] = weight(s, ".D", EMP_SHAPE(inner), unit);
+    in[6] = halves[1];
+    y = scan(s, "SelectiveScan", in, 7, unit);
+    y = emp_tape_view(s->t, name_of(s, "/out"), y, EMP_SHAPE(emp_stack_tokens(s), inner));
     return emp_tape_linear(s->t, name_of(s, ".out_proj"), y, s->m->hidden, c->has_bias);
 }
 

@@ -723,6 +723,8 @@ static const emp_model_family families[] = {
     {"bamba", false, emp_model_bamba},
     {"granitemoehybrid", false, emp_model_granite_hybrid},
     {"mamba2", false, emp_model_mamba2},
+    {"mamba|falcon_mamba", true, emp_model_mamba},
+    {"jamba", false, emp_model_jamba},
     {"lfm2", true, emp_model_lfm2},
     {"lfm2_moe", true, emp_model_lfm2_moe},
     {"qwen3_next", false, emp_model_qwen3_next},
@@ -811,6 +813,8 @@ const char *emp_model_family_defaults(const char *type)
                  "shared_expert_intermediate_size=512 num_experts_per_tok=8 "
                  "num_experts=256 "},
         {"llama4_text", " attention_chunk_size=8192 "},
+        {"mamba", " num_attention_heads=1 "}, /* without attention */
+        {"falcon_mamba", " num_attention_heads=1 "},
         {"olmo3", " sliding_window=4096 "},
         {"qwen3_5", QWEN3_5 "num_key_value_heads=4 intermediate_size=12288 "},
         {"nemotron_h", " num_attention_heads=32 num_key_value_heads=8 head_dim=128 "

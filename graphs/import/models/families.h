@@ -106,11 +106,13 @@ void emp_model_step3p5(emp_fields *f, emp_transformer_model *m);
 /** Granite with experts, whose hybrids are made of it, too. */
 void emp_model_granitemoe(emp_fields *f, emp_transformer_model *m);
 
-/* Types with Mamba-2 or short convolutions (families_mamba.c). */
+/* Types with Mamba, Mamba-2 or short convolutions (families_mamba.c). */
 
 void emp_model_bamba(emp_fields *f, emp_transformer_model *m);
 void emp_model_granite_hybrid(emp_fields *f, emp_transformer_model *m);
 void emp_model_mamba2(emp_fields *f, emp_transformer_model *m);
+void emp_model_mamba(emp_fields *f, emp_transformer_model *m);
+void emp_model_jamba(emp_fields *f, emp_transformer_model *m);
 void emp_model_lfm2(emp_fields *f, emp_transformer_model *m);
 void emp_model_lfm2_moe(emp_fields *f, emp_transformer_model *m);
 

@@ -97,8 +97,8 @@ void emp_model_granite_hybrid(emp_fields *f, emp_transformer_model *m)
     mix_by_mamba(f, m);
 }
 
-/* Layers have a mixer and nothing else. */
-void emp_model_mamba2(emp_fields *f, emp_transformer_model *m)
+/* Layers that have a mixer and nothing else. */
+static void only_mixers(emp_fields *f, emp_transformer_model *m, emp_mixer mixer)
 {
     emp_model_llama_like(f, m);
     m->has_rotary = false;
@@ -106,6 +106,15 @@ void emp_model_mamba2(emp_fields *f, emp_transformer_model *m)
     m->names.final_norm = "model.norm_f";
     m->names.norm_1 = "norm";
     m->names.scan = m->names.attention = "mixer";
+    for (int32_t i = 0; i < m->layer_count; i++) {
+        m->layer[i].mixer = mixer;
+        m->layer[i].has_no_feed_forward = true;
+    }
+}
+
+void emp_model_mamba2(emp_fields *f, emp_transformer_model *m)
+{
+    only_mixers(f, m, EMP_MIXER_STATE_SPACE);
     m->scan = (emp_transformer_scan){.key_heads = emp_fields_integer(f, "n_groups", 8),
                                      .heads = emp_fields_integer(f, "num_heads", -1),
                                      .key_size = emp_fields_integer(f, "state_size", 128),
@@ -115,9 +124,76 @@ void emp_model_mamba2(emp_fields *f, emp_transformer_model *m)
                                      .has_bias = emp_fields_flag(f, "use_bias", false),
                                      .has_taps_bias =
                                          emp_fields_flag(f, "use_conv_bias", true)};
+}
+
+/* ---- Mamba ---- */
+
+/* The rank of steps is a sixteenth of the hidden size where it is "auto". */
+static int32_t step_rank(emp_fields *f, const emp_transformer_model *m, const char *name)
+{
+    const emp_json *rank = emp_fields_find(f, name);
+
+    if (rank == NULL || emp_json_string(rank) != NULL)
+        return (int32_t)(((int64_t)m->hidden + 15) / 16);
+    return emp_fields_integer(f, name, -1);
+}
+
+void emp_model_mamba(emp_fields *f, emp_transformer_model *m)
+{
+    const int32_t all = emp_model_product(emp_fields_integer(f, "expand", 2), m->hidden);
+
+    only_mixers(f, m, EMP_MIXER_SELECTIVE);
+    m->scan = (emp_transformer_scan){
+        .key_heads = 1,
+        .heads = emp_fields_integer(f, "intermediate_size|d_inner", all),
+        .key_size = emp_fields_integer(f, "state_size", 16),
+        .value_size = 1,
+        .taps = emp_fields_integer(f, "conv_kernel", 4),
+        .step_rank = step_rank(f, m, "time_step_rank"),
+        .has_step_norms = strcmp(f->family, "falcon_mamba") == 0,
+        .has_float_state = true,
+        .has_bias = emp_fields_flag(f, "use_bias", false),
+        .has_taps_bias = emp_fields_flag(f, "use_conv_bias", true)};
+}
+
+/* Jamba: attention in one of some layers and Mamba in the others, experts in one of some. */
+void emp_model_jamba(emp_fields *f, emp_transformer_model *m)
+{
+    const int32_t period = emp_fields_integer(f, "attn_layer_period", 8);
+    const int32_t offset = emp_fields_integer(f, "attn_layer_offset", 4);
+    const int32_t every = emp_fields_integer(f, "expert_layer_period", 2);
+    const int32_t first = emp_fields_integer(f, "expert_layer_offset", 1);
+    const int32_t inner = m->layer[0].inner;
+
+    emp_model_llama_like(f, m);
+    m->has_rotary = false;
+    m->names.norm_2 = "pre_ff_layernorm";
+    m->names.final_norm = "model.final_layernorm";
+    m->names.gate = "feed_forward.gate_proj";
+    m->names.up = "feed_forward.up_proj";
+    m->names.down = "feed_forward.down_proj";
+    m->names.router = "feed_forward.router";
+    m->names.experts = "feed_forward.experts.*_proj";
+    m->names.scan = "mamba";
+    m->scan = (emp_transformer_scan){
+        .key_heads = 1,
+        .heads = emp_model_product(emp_fields_integer(f, "mamba_expand", 2), m->hidden),
+        .key_size = emp_fields_integer(f, "mamba_d_state", 16),
+        .value_size = 1,
+        .taps = emp_fields_integer(f, "mamba_d_conv", 4),
+        .step_rank = step_rank(f, m, "mamba_dt_rank"),
+        .has_step_norms = true,
+        .has_step_weights = true,
+        .has_float_state = true,
+        .has_bias = emp_fields_flag(f, "mamba_proj_bias", false),
+        .has_taps_bias = emp_fields_flag(f, "mamba_conv_bias", true)};
+    if (emp_fields_integer(f, "num_experts|num_local_experts", 16) > 1)
+        emp_model_experts(f, m, 0, 1, 0);
     for (int32_t i = 0; i < m->layer_count; i++) {
-        m->layer[i].mixer = EMP_MIXER_STATE_SPACE;
-        m->layer[i].has_no_feed_forward = true;
+        if (period > 0 && i % period != offset) m->layer[i].mixer = EMP_MIXER_SELECTIVE;
+        if (every < 1 || i % every == first) continue;
+        m->layer[i].experts = 0;
+        m->layer[i].inner = inner;
     }
 }
 

@@ -622,6 +622,7 @@ static bool is_never_quantised(const char *name)
                                        "mixer.gate.weight",
                                        "norm",
                                        "conv1d.",
+                                       "A_log",
                                        "encoder.conv",
                                        "relative_attention_bias",
                                        "weights_proj",

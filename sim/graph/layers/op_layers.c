@@ -606,3 +606,23 @@ EMP_COST(delta_rule) { cost_scan(op, delta_flops, 5, cost); }
 EMP_COST(delta_rule_grad) { cost_scan_grad(op, delta_flops, cost); }
 EMP_COST(state_space) { cost_scan(op, state_space_flops, 7, cost); }
 EMP_COST(state_space_grad) { cost_scan_grad(op, state_space_flops, cost); }
+
+/* SelectiveScan(q, k, v [batch, tokens, channels, 1], step [tokens, channels], a [channels, keys], skip, gate[, state]): one
+ * kernel that goes from token to token, with as many operations as the rates have for an element of the state. */
+static double states_of(const emp_op_view *op, int32_t first)
+{
+    const scan_sizes s = sizes_of(op, first);
+
+    return s.batch * s.tokens * s.heads * s.key;
+}
+
+EMP_COST(selective_scan)
+{
+    emp_view_cost(op, EMP_OP_ELEMENTWISE, states_of(op, 0), cost);
+    charge_state(op, 7, emp_shape_size(&op->input[2].shape, 1) == 1, cost);
+}
+
+EMP_COST(selective_scan_grad)
+{
+    emp_view_cost(op, EMP_OP_ELEMENTWISE, states_of(op, 1), cost);
+}

@@ -448,6 +448,8 @@ static const emp_op_type table[] = {
     {"SelectKeys", ANY, TAKES(2), RUN(select_keys), WORK(ATTENTION, select_keys)},
     {"SelectKeysGrad", ANY, TAKES(5), RUN(select_keys_grad), WORK(ATTENTION, select_keys_grad), PART(BOTH)},
     {"SelectV2", ANY, TAKES(3), RATE(1, 1), RUN(select_v2), WORK(ELEMENTWISE, elementwise)},
+    {"SelectiveScan", ANY, TAKES(7), RATE(9, 25), RUN(scan), WORK(RECURRENT, selective_scan)},
+    {"SelectiveScanGrad", ANY, TAKES(8), RATE(23, 60), RUN(like_operands), WORK(RECURRENT, selective_scan_grad), PART(BOTH)},
     {"Selu", FLAGS(IN_PLACE), ANY, TAKES(1), RATE(2, 15), RUN(same), WORK(ELEMENTWISE, elementwise)},
     {"SeluGrad", FLAGS(IN_PLACE), ANY, TAKES(2), RATE(3, 4), RUN(same), WORK(ELEMENTWISE, elementwise)},
     {"Shape", FLAGS(SHAPES), ANY, HOST_OUT(1), TAKES(1), GRAPPLER(SHAPE), RUN(shape), WORK(NOTHING, free_)},

@@ -97,6 +97,35 @@ Test(op_scan, gradients_compute_the_scan_again)
     cr_expect_eq(kit_cost(g, "d")->flops, 3 * kit_cost(g, "y")->flops);
 }
 
+/* Mamba: nine operations for each element of each token's state, whose heads are channels (the count of mamba-ssm's
+ * selective_scan). A prompt writes the state and a token reads it, too. */
+Test(op_scan, a_selective_scan_has_a_state_for_each_channel)
+{
+    enum { TOKENS = 7, CHANNELS = 12, KEYS = 5 };
+    const int64_t      state = 2LL * CHANNELS * KEYS * 4;
+    emp_graph_builder *b = kit_begin();
+
+    kit_ops(b, "a = f[12,5]; skip = f[12]; state = f[2,12,5,1]");
+    kit_ops(b, "q, k = f[2,7,1,5]; v = f[2,7,12,1]; step, gate = f[14,12]");
+    kit_ops(b, "q1, k1 = f[2,1,1,5]; v1 = f[2,1,12,1]; step1, gate1 = f[2,12]");
+    kit_ops(b, "y = SelectiveScan q k v step a skip gate state");
+    kit_ops(b, "one = SelectiveScan q1 k1 v1 step1 a skip gate1 state");
+    kit_ops(b, "z = SelectiveScan q k v step a skip gate");
+    kit_ops(b, "d = SelectiveScanGrad z q k v step a skip gate");
+    kit_expect_outputs(b, "y", "f[2,7,12,1]");
+    kit_expect_outputs(b, "d",
+                       "f[2,7,1,5] f[2,7,1,5] f[2,7,12,1] f[14,12] f[12,5] f[12] "
+                       "f[14,12]");
+    OWN_GRAPH g = kit_finish(b);
+    cr_expect_eq(kit_cost(g, "y")->flops, 9.0 * 2 * TOKENS * CHANNELS * KEYS);
+    cr_expect_eq(kit_cost(g, "one")->flops, 9.0 * 2 * CHANNELS * KEYS);
+    cr_expect_eq(kit_cost(g, "y")->bytes_written, 4LL * 2 * TOKENS * CHANNELS + state);
+    cr_expect_eq(kit_cost(g, "y")->bytes_read, kit_cost(g, "z")->bytes_read);
+    cr_expect_eq(kit_cost(g, "one")->bytes_read,
+                 4LL * (2 * 2 * KEYS + 3 * 2 * CHANNELS + CHANNELS * KEYS + CHANNELS) +
+                     state);
+}
+
 Test(op_scan, convolutions_keep_the_last_inputs)
 {
     emp_graph_builder *b = kit_begin();

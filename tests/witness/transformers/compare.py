@@ -101,9 +101,11 @@ def differ_in_work(emplace, path, model_class, config, tokens):
     except Exception as error:  # noqa: BLE001  the class makes models that it cannot run
         unread.append(f"{kind} ({type(error).__name__}: {str(error)[:60]})")
         return []
-    products = kinds.get("aten.mm", 0) + kinds.get("aten.addmm", 0) + kinds.get("aten.convolution", 0)
-    if source > 0 and hasattr(config, "max_source_positions"):  # sums with the biases of convolutions, which Emplace counts
-        products += 3 * BATCH * source * config.d_model
+    products = kinds.get("aten.mm", 0) + kinds.get("aten.addmm", 0)
+    if source > 0 and hasattr(config, "max_source_positions"):  # Emplace counts the sums with the biases of convolutions
+        products += kinds["aten.convolution"] + 3 * BATCH * source * config.d_model
+    if kind in draws.SELECTIVE:  # the product of steps
+        products += kinds.get("aten.bmm", 0)
     if kind == "llama4_text":  # all experts read all tokens there, by zeros
         products += kinds.get("aten.bmm", 0) * text.num_experts_per_tok / text.num_local_experts
     if model_class.__name__.endswith(("Gemma4ForCausalLM", "ForConditionalGeneration", "MTModel")):  # read with the logits of all tokens
