@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "cli/options/serving.h"
+#include "cli/options/parallel.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "graphs/import/hlo/words.h"
+#include "graphs/import/hlo/parse.h"
 
 #include <string.h>
 
