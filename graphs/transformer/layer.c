@@ -45,6 +45,20 @@ static emp_port new_gelu(emp_stack *s, const char *name, emp_port x)
     return emp_tape_mul(t, name, half, y);
 }
 
+/* A parabola above zero and an exponential below, each with a trained factor (Huang and Schlag, 2024). */
+static emp_port xielu(emp_stack *s, const char *name, emp_port x)
+{
+    int32_t      unit = emp_tape_unit(s->t);
+    emp_op_attrs attrs = {.dtype = s->t->step->dtype};
+    emp_port     in[3] = {x};
+
+    in[1] = emp_tape_weight_of(s->t, emp_stack_name(s, "mlp.act_fn.alpha_p"),
+                               EMP_SHAPE(1), unit, EMP_WEIGHT_TRAINED);
+    in[2] = emp_tape_weight_of(s->t, emp_stack_name(s, "mlp.act_fn.alpha_n"),
+                               EMP_SHAPE(1), unit, EMP_WEIGHT_TRAINED);
+    return emp_tape_fused(s->t, name, "Xielu", unit, &attrs, in, 3);
+}
+
 emp_port emp_stack_activate(emp_stack *s, const char *name, emp_port x)
 {
     switch (s->m->activation) {
@@ -53,6 +67,7 @@ emp_port emp_stack_activate(emp_stack *s, const char *name, emp_port x)
         if (emp_tape_is_training(s->t)) return new_gelu(s, name, x);
         return emp_tape_map(s->t, name, "Gelu", "GeluGrad", x);
     case EMP_ACTIVATION_GELU: return emp_tape_map(s->t, name, "Gelu", "GeluGrad", x);
+    case EMP_ACTIVATION_XIELU: return xielu(s, name, x);
     case EMP_ACTIVATION_RELU: return emp_tape_map(s->t, name, "Relu", "ReluGrad", x);
     case EMP_ACTIVATION_SQUARED_RELU:
         x = emp_tape_map(s->t, name, "Relu", "ReluGrad", x);
@@ -81,6 +96,9 @@ static emp_port stack_mix(emp_stack *s, emp_port x)
     case EMP_MIXER_DELTA_RULE: return emp_stack_delta_rule(s, x);
     case EMP_MIXER_STATE_SPACE: return emp_stack_state_space(s, x);
     case EMP_MIXER_SELECTIVE: return emp_stack_selective(s, x);
+    case EMP_MIXER_BOTH:
+        return emp_tape_add(s->t, emp_stack_leaf(s, s->m->names.scan, "/add"),
+                            emp_stack_state_space(s, x), emp_stack_attention(s, x));
     case EMP_MIXER_CONVOLUTION: return emp_stack_convolution(s, x);
     case EMP_MIXER_LINEAR:
         return emp_tape_linear(s->t,

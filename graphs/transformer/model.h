@@ -65,6 +65,7 @@ typedef enum {
     EMP_ACTIVATION_SILU,
     EMP_ACTIVATION_GELU,
     EMP_ACTIVATION_GELU_NEW, /**< by tanh, of eight ops where it is trained: GPT-2 */
+    EMP_ACTIVATION_XIELU,    /**< with two trained numbers: Apertus */
     EMP_ACTIVATION_RELU,
     EMP_ACTIVATION_SQUARED_RELU
 } emp_activation;
@@ -108,6 +109,7 @@ typedef enum {
     EMP_MIXER_DELTA_RULE,  /**< Gated DeltaNet, Kimi Delta Attention */
     EMP_MIXER_STATE_SPACE, /**< Mamba-2 */
     EMP_MIXER_SELECTIVE,   /**< Mamba: a state for each channel */
+    EMP_MIXER_BOTH, /**< attention and Mamba-2 of the same input, and their sum: Falcon-H1 */
     EMP_MIXER_CONVOLUTION, /**< a short convolution between two gates: LFM2 */
     EMP_MIXER_LINEAR,      /**< a matrix in place of attention: Nemotron-NAS */
     EMP_MIXER_NONE         /**< a layer that is a feed-forward part only */
@@ -135,6 +137,8 @@ typedef struct {
     bool    has_channel_decay; /**< a decay for each channel of a key: Kimi */
     bool    has_float_state;   /**< the scan's state is float32 */
     bool    has_bias, has_taps_bias;
+    bool    has_output_bias; /**< of the last product of Mamba-2 */
+    bool    has_no_norm;     /**< a gate alone behind Mamba-2: Falcon-H1 */
     bool
         has_fused_products; /**< one for queries to gates, one for both factors: Qwen3-Next */
 } emp_transformer_scan;

@@ -92,6 +92,14 @@ static emp_port gated_norm(emp_stack *s, const char *leaf, emp_port y, emp_port 
         EMP_SHAPE(emp_stack_tokens(s), (int64_t)c->heads * c->value_size));
 }
 
+/* y activation(gate), [tokens, size]. */
+static emp_port gated(emp_stack *s, emp_port y, emp_port gate, int64_t size)
+{
+    y = emp_tape_view(s->t, name_of(s, "/rows"), y, EMP_SHAPE(emp_stack_tokens(s), size));
+    gate = emp_tape_map(s->t, name_of(s, "/gate_act"), "Silu", "SiluGrad", gate);
+    return emp_tape_mul(s->t, name_of(s, "/gate_mul"), y, gate);
+}
+
 /* The logarithm of the state's decay, of which x is the raw form; float32. */
 static emp_port decay(emp_stack *s, emp_port x)
 {
@@ -228,8 +236,11 @@ emp_port emp_stack_state_space(emp_stack *s, emp_port x)
     in[5] = weight(s, ".dt_bias", EMP_SHAPE(c->heads), unit);
     in[6] = weight(s, ".D", EMP_SHAPE(c->heads), unit);
     y = scan(s, "StateSpaceScan", in, 7, unit);
-    y = gated_norm(s, ".norm", y, parts[0], values / c->key_heads, values);
-    return emp_tape_linear(s->t, name_of(s, ".out_proj"), y, s->m->hidden, c->has_bias);
+    y = c->has_no_norm
+            ? gated(s, y, parts[0], values)
+            : gated_norm(s, ".norm", y, parts[0], values / c->key_heads, values);
+    return emp_tape_linear(s->t, name_of(s, ".out_proj"), y, s->m->hidden,
+                           c->has_output_bias);
 }
 
 /* ---- Mamba ---- */

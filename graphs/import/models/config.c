@@ -245,6 +245,8 @@ void emp_model_activate(emp_fields *f, emp_transformer_model *m, const char *nam
         m->activation = EMP_ACTIVATION_SILU;
     } else if (strcmp(name, "relu") == 0) {
         m->activation = EMP_ACTIVATION_RELU;
+    } else if (strcmp(name, "xielu") == 0) {
+        m->activation = EMP_ACTIVATION_XIELU;
     } else if (strcmp(name, "relu2") == 0) {
         m->activation = EMP_ACTIVATION_SQUARED_RELU;
     } else if (f->status == EMP_OK) {

@@ -549,6 +549,17 @@ static void arcee(emp_fields *f, emp_transformer_model *m)
     m->is_gated = false;
 }
 
+/* Swiss AI's Apertus: no gates, an activation with weights of its own. */
+static void apertus(emp_fields *f, emp_transformer_model *m)
+{
+    arcee(f, m);
+    if (emp_fields_find(f, "hidden_act") == NULL) emp_model_activate(f, m, "xielu");
+    m->qk_norm = EMP_QK_NORM_HEAD;
+    m->has_mlp_bias = false;
+    m->names.norm_1 = "attention_layernorm";
+    m->names.norm_2 = "feedforward_layernorm";
+}
+
 static void helium(emp_fields *f, emp_transformer_model *m)
 {
     emp_model_llama_like(f, m);
@@ -710,6 +721,7 @@ static const emp_model_family families[] = {
     {"hyperclovax", false, hyperclovax},
     {"ernie4_5|paddleocr_vl_text", true, llama},
     {"arcee", false, arcee},
+    {"apertus", false, apertus},
     {"helium", false, helium},
     {"exaone4", false, exaone4},
     {"exaone_moe", false, exaone_moe},
@@ -725,6 +737,7 @@ static const emp_model_family families[] = {
     {"mamba2", false, emp_model_mamba2},
     {"mamba|falcon_mamba", true, emp_model_mamba},
     {"jamba", false, emp_model_jamba},
+    {"falcon_h1", false, emp_model_falcon_h1},
     {"lfm2", true, emp_model_lfm2},
     {"lfm2_moe", true, emp_model_lfm2_moe},
     {"qwen3_next", false, emp_model_qwen3_next},

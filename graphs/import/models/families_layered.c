@@ -427,6 +427,7 @@ void emp_model_nemotron_h(emp_fields *f, emp_transformer_model *m)
             .taps = emp_fields_integer(f, "conv_kernel", 4),
             .chunk = emp_fields_integer(f, "chunk_size", 128),
             .has_bias = has_bias,
+            .has_output_bias = has_bias,
             .has_taps_bias = emp_fields_flag(f, "use_conv_bias", true),
             .has_float_state = has_float_state(f, false)};
     }

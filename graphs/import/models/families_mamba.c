@@ -37,8 +37,9 @@ static emp_transformer_scan mamba_scan(emp_fields *f, const emp_transformer_mode
 {
     const int32_t   heads = emp_fields_integer(f, "mamba_n_heads", -1);
     const emp_json *size = emp_fields_find(f, "mamba_d_head");
-    const int32_t   all =
-        emp_model_product(emp_fields_integer(f, "mamba_expand", 2), m->hidden);
+    const int32_t   all = emp_fields_integer(
+          f, "mamba_d_ssm",
+          emp_model_product(emp_fields_integer(f, "mamba_expand", 2), m->hidden));
     const bool is_open = size == NULL || emp_json_string(size) != NULL;
 
     return (emp_transformer_scan){
@@ -51,6 +52,7 @@ static emp_transformer_scan mamba_scan(emp_fields *f, const emp_transformer_mode
         .taps = emp_fields_integer(f, "mamba_d_conv", 4),
         .chunk = emp_fields_integer(f, "mamba_chunk_size", 256),
         .has_bias = emp_fields_flag(f, "mamba_proj_bias", false),
+        .has_output_bias = emp_fields_flag(f, "mamba_proj_bias", false),
         .has_taps_bias = emp_fields_flag(f, "mamba_conv_bias", true)};
 }
 
@@ -87,6 +89,22 @@ void emp_model_bamba(emp_fields *f, emp_transformer_model *m)
     mix_by_mamba(f, m);
 }
 
+/* All layers have attention and Mamba-2 side by side. */
+void emp_model_falcon_h1(emp_fields *f, emp_transformer_model *m)
+{
+    emp_model_llama_like(f, m);
+    m->names.norm_2 = "pre_ff_layernorm";
+    m->names.final_norm = "model.final_layernorm";
+    m->names.gate = "feed_forward.gate_proj";
+    m->names.up = "feed_forward.up_proj";
+    m->names.down = "feed_forward.down_proj";
+    m->names.scan = "mamba";
+    m->scan = mamba_scan(f, m);
+    m->scan.has_output_bias = emp_fields_flag(f, "projectors_bias", false);
+    m->scan.has_no_norm = !emp_fields_flag(f, "mamba_rms_norm", false);
+    for (int32_t i = 0; i < m->layer_count; i++) m->layer[i].mixer = EMP_MIXER_BOTH;
+}
+
 /* Granite 4: all layers have a shared feed-forward part, and experts beside it if there are any. */
 void emp_model_granite_hybrid(emp_fields *f, emp_transformer_model *m)
 {
@@ -115,15 +133,16 @@ static void only_mixers(emp_fields *f, emp_transformer_model *m, emp_mixer mixer
 void emp_model_mamba2(emp_fields *f, emp_transformer_model *m)
 {
     only_mixers(f, m, EMP_MIXER_STATE_SPACE);
-    m->scan = (emp_transformer_scan){.key_heads = emp_fields_integer(f, "n_groups", 8),
-                                     .heads = emp_fields_integer(f, "num_heads", -1),
-                                     .key_size = emp_fields_integer(f, "state_size", 128),
-                                     .value_size = emp_fields_integer(f, "head_dim", 64),
-                                     .taps = emp_fields_integer(f, "conv_kernel", 4),
-                                     .chunk = emp_fields_integer(f, "chunk_size", 256),
-                                     .has_bias = emp_fields_flag(f, "use_bias", false),
-                                     .has_taps_bias =
-                                         emp_fields_flag(f, "use_conv_bias", true)};
+    m->scan = (emp_transformer_scan){
+        .key_heads = emp_fields_integer(f, "n_groups", 8),
+        .heads = emp_fields_integer(f, "num_heads", -1),
+        .key_size = emp_fields_integer(f, "state_size", 128),
+        .value_size = emp_fields_integer(f, "head_dim", 64),
+        .taps = emp_fields_integer(f, "conv_kernel", 4),
+        .chunk = emp_fields_integer(f, "chunk_size", 256),
+        .has_bias = emp_fields_flag(f, "use_bias", false),
+        .has_output_bias = emp_fields_flag(f, "use_bias", false),
+        .has_taps_bias = emp_fields_flag(f, "use_conv_bias", true)};
 }
 
 /* ---- Mamba ---- */

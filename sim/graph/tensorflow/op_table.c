@@ -561,6 +561,8 @@ static const emp_op_type table[] = {
     {"Where", FLAGS(EMP_OP_DYNAMIC_SHAPE), CPU_ONLY, TAKES(1), RUN(where), WORK(HOST, host)},
     {"WholeFileReader", FLAGS(STATEFUL), CPU_ONLY, RUN(resource), WORK(HOST, host)},
     {"WholeFileReaderV2", FLAGS(STATEFUL), CPU_ONLY, RUN(resource), WORK(HOST, host)},
+    {"Xielu", GPU(FLOATS), TAKES(3), RATE(9, 40), RUN(same), WORK(ELEMENTWISE, elementwise)},
+    {"XieluGrad", GPU(FLOATS), TAKES(4), RATE(16, 60), RUN(like_operands), WORK(ELEMENTWISE, elementwise)},
     {"ZerosLike", FLAGS(INT32_HOST), GPU(NUMBERS | BIT(BOOL)), TAKES(1), RUN(same), WORK(FILL, fill)},
     {"_Arg", FLAGS(STATEFUL), ANY, RUN(placeholder), WORK(NOTHING, free_)},
     {"_Retval", ANY, TAKES(1), RUN(nothing), WORK(NOTHING, free_)},

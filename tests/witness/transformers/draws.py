@@ -19,7 +19,7 @@ camembert qwen2_vl_text qwen2_5_vl_text qwen3_vl_text qwen3_vl_moe_text step3p5 
 exaone_moe hunyuan_v1_dense hunyuan_v1_moe phimoe granitemoe granitemoeshared dots1 afmoe ernie4_5_moe bamba
 granitemoehybrid mamba2 lfm2 lfm2_moe qwen3_next vaultgemma glm4_moe_lite solar_open
 youtu sarvam_mla sarvam_moe minicpm3 flex_olmo codegen jais2 mellum iquestcoder internlm3 qwen2_5_omni_text glm4v_moe_text
-paddleocr_vl_text modernbert mamba falcon_mamba jamba""".split()
+paddleocr_vl_text modernbert mamba falcon_mamba jamba falcon_h1 apertus""".split()
 # Types of an encoder and a decoder.
 PAIRS = """t5 mt5 umt5 bart mbart marian m2m_100 pegasus plbart blenderbot blenderbot-small whisper""".split()
 TYPES += PAIRS
@@ -69,7 +69,7 @@ REAL = {"kv_lora_rank": (256, 512), "q_lora_rank": (1024, 1536), "qk_nope_head_d
 FLAGS = """attention_bias mlp_bias bias use_bias qkv_bias use_qkv_bias attention_out_bias mamba_proj_bias use_conv_bias enable_bias no_bias
 tie_word_embeddings use_qk_norm qk_layernorm use_sliding_window new_decoder_architecture parallel_attn multi_query alibi
 use_parallel_residual do_layer_norm_before attention_k_eq_v enable_moe_block use_double_wide_mlp add_swa_attention_sink_bias
-add_full_attention_sink_bias norm_topk_prob lm_head_bias mamba_conv_bias conv_bias use_expert_bias block_auto_adjust_ff_dim use_post_norm layer_norm_elementwise_affine _remove_final_layer_norm norm_bias decoder_bias classifier_bias share_encoder_decoder_embeddings""".split()
+add_full_attention_sink_bias norm_topk_prob lm_head_bias mamba_conv_bias conv_bias use_expert_bias block_auto_adjust_ff_dim use_post_norm layer_norm_elementwise_affine _remove_final_layer_norm norm_bias decoder_bias classifier_bias mamba_rms_norm projectors_bias share_encoder_decoder_embeddings""".split()
 
 
 ENCODERS = ("bert", "roberta", "xlm-roberta", "camembert", "modernbert")
@@ -223,7 +223,9 @@ def fit(model_type, members, rng):
     if model_type in ("qwen3_5_text", "qwen3_5_moe_text", "kimi_linear"):
         kinds = [rng.choice(("full_attention", "linear_attention")) for _ in range(layers)]
         members["layer_types"] = ["full_attention", *kinds[1:]]
-    if "mamba_n_heads" in members:
+    if model_type == "falcon_h1":
+        members["mamba_d_ssm"] = members["mamba_n_heads"] * rng.choice((8, 16))
+    elif "mamba_n_heads" in members:
         members["mamba_n_heads"] = 4
         members["mamba_d_head"] = members["hidden_size"] * members["mamba_expand"] // 4
         members["layer_types"] = ["full_attention"] + [rng.choice(("full_attention", "linear_attention")) for _ in range(layers - 1)]
