@@ -143,7 +143,7 @@ emp_status emp_config_read(emp_transformer_model *model, emp_dtype *dtype,
 /* The parts of a multimodal model that the graph leaves out. */
 
 /** Adds a warning for each vision or audio tower of a config, with its parameters and their bytes in \a dtype. The
- * count includes the projector and is exact for Qwen3-VL, Qwen3.5, Gemma 4, Kimi K2.5 and MiniMax-M3; for other towers
+ * count includes the projector and is exact for Qwen3-VL, Qwen3.5, Gemma 4, Kimi K2.5, MiniMax-M3 and BLIP-2 with its Q-Former; for other towers
  * it is an estimate from their sizes, and the warning says "about". \a notes may be NULL. */
 void emp_towers_note(emp_import_notes *notes, const emp_json *config, emp_dtype dtype);
 

@@ -347,6 +347,39 @@ Test(config, towers_of_known_families_are_counted_with_their_projectors)
 }
 
 /* As a device map by module path would have it: ops that are bound to one another, and some that are not. */
+/* BLIP-2's towers as transformers 5.24 makes them; a published config may leave all their sizes out. */
+Test(config, a_querying_transformer_is_left_out_with_its_parameters)
+{
+    static const struct {
+        const char *config, *tower, *former;
+    } cases[] = {
+        {"{'model_type':'blip-2','text_config':{'hidden_size':64},'vision_config':"
+         "{'dropout':0.0},'qformer_config':{}}",
+         "985952256", "105211456"},
+        {"{'model_type':'instructblip','text_config':{'hidden_size':64},'vision_config':"
+         "{'dropout':0.0},'qformer_config':{}}",
+         "985952256", "185733184"},
+        {"{'model_type':'blip-2','text_config':{'d_model':64},'vision_config':"
+         "{'hidden_size':64,'intermediate_size':96,'num_hidden_layers':3,'image_size':56,"
+         "'patch_size':14},'qformer_config':{'hidden_size':48,'intermediate_size':80,"
+         "'num_hidden_layers':5,'cross_attention_frequency':3}}",
+         "127008", "113888"}};
+
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        SCOPED(emp_json_document, emp_json_clear) d = {0};
+        SCOPED(emp_import_notes, emp_import_notes_clear) notes = {0};
+        cr_assert_eq(emp_json_parse(&d, scratch_json(cases[i].config),
+                                    strlen(cases[i].config), NULL),
+                     EMP_OK);
+        emp_towers_note(&notes, d.root, EMP_DTYPE_BFLOAT16);
+        cr_assert_eq(notes.warning_count, 2);
+        cr_expect_not_null(strstr(notes.warning[0], cases[i].tower), "%s",
+                           notes.warning[0]);
+        cr_expect_not_null(strstr(notes.warning[1], cases[i].former), "%s",
+                           notes.warning[1]);
+    }
+}
+
 Test(config, a_module_is_bound_to_one_device)
 {
     static const char tied[] = TINY(",'tie_word_embeddings':true");
