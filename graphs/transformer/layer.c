@@ -96,6 +96,7 @@ static emp_port stack_mix(emp_stack *s, emp_port x)
     case EMP_MIXER_DELTA_RULE: return emp_stack_delta_rule(s, x);
     case EMP_MIXER_STATE_SPACE: return emp_stack_state_space(s, x);
     case EMP_MIXER_SELECTIVE: return emp_stack_selective(s, x);
+    case EMP_MIXER_LIGHTNING: return emp_stack_lightning(s, x);
     case EMP_MIXER_BOTH:
         return emp_tape_add(s->t, emp_stack_leaf(s, s->m->names.scan, "/add"),
                             emp_stack_state_space(s, x), emp_stack_attention(s, x));
@@ -496,6 +497,16 @@ static emp_port norms_after(emp_stack *s, emp_port x)
     return norm(s, n->norm_2, add(s, n->down, x, stack_feed_forward(s, x, x)));
 }
 
+/* norm(x) + f(norm(x)): what goes around a part is normed, too. */
+static emp_port norms_around(emp_stack *s, emp_port x)
+{
+    const emp_transformer_names *n = &s->m->names;
+
+    x = norm(s, n->norm_1, x);
+    x = norm(s, n->norm_2, add(s, n->attention, x, stack_mix(s, x)));
+    return add(s, n->down, x, stack_feed_forward(s, x, x));
+}
+
 static emp_port one_after_the_other(emp_stack *s, emp_port x)
 {
     const emp_transformer_layer *l = &s->m->layer[s->layer];
@@ -546,6 +557,7 @@ emp_port emp_stack_layer(emp_stack *s, emp_port x)
     case EMP_NORMS_PARALLEL:
     case EMP_NORMS_PARALLEL_2: x = parallel(s, x); break;
     case EMP_NORMS_AFTER: x = norms_after(s, x); break;
+    case EMP_NORMS_AROUND: x = norms_around(s, x); break;
     default: x = one_after_the_other(s, x); break;
     }
     if (s->m->layer_embedding > 0) x = add_embedding(s, x);

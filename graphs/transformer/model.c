@@ -167,7 +167,8 @@ static emp_status check_mixer(const emp_transformer_model *m, int32_t i, emp_err
     case EMP_MIXER_BOTH: EMP_CHECK(check_scan(m, err)); break;
     case EMP_MIXER_DELTA_RULE:
     case EMP_MIXER_STATE_SPACE:
-    case EMP_MIXER_SELECTIVE: return check_scan(m, err);
+    case EMP_MIXER_SELECTIVE:
+    case EMP_MIXER_LIGHTNING: return check_scan(m, err);
     case EMP_MIXER_CONVOLUTION:
         return check_range(m->scan.taps, 1, 1 << 10, "the taps of a convolution", i, err);
     case EMP_MIXER_LINEAR:
@@ -255,8 +256,8 @@ bool emp_transformer_has_plain_keys(const emp_transformer_model *m)
         const emp_mixer mixer = m->layer[i].mixer;
         if (mixer == EMP_MIXER_COMPRESSED || mixer == EMP_MIXER_DELTA_RULE ||
             mixer == EMP_MIXER_STATE_SPACE || mixer == EMP_MIXER_SELECTIVE ||
-            mixer == EMP_MIXER_BOTH || mixer == EMP_MIXER_CONVOLUTION ||
-            m->layer[i].indexer != EMP_INDEXER_NONE)
+            mixer == EMP_MIXER_LIGHTNING || mixer == EMP_MIXER_BOTH ||
+            mixer == EMP_MIXER_CONVOLUTION || m->layer[i].indexer != EMP_INDEXER_NONE)
             return false;
     }
     return !emp_transformer_is_latent(m) && m->encoder == NULL;

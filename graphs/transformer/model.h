@@ -76,6 +76,7 @@ typedef enum {
     EMP_NORMS_AFTER,     /**< norm(x + f(x)): BERT */
     EMP_NORMS_SANDWICH,  /**< x + norm(f(norm(x))): Gemma 2 */
     EMP_NORMS_INSIDE,    /**< x + norm(f(x)): OLMo 2 */
+    EMP_NORMS_AROUND,    /**< norm(x) + f(norm(x)): MiniMax-Text-01 */
     EMP_NORMS_PARALLEL,  /**< x + attention(norm(x)) + mlp(norm(x)), one norm: GPT-J */
     EMP_NORMS_PARALLEL_2 /**< the same with two norms: GPT-NeoX */
 } emp_norm_places;
@@ -109,6 +110,7 @@ typedef enum {
     EMP_MIXER_DELTA_RULE,  /**< Gated DeltaNet, Kimi Delta Attention */
     EMP_MIXER_STATE_SPACE, /**< Mamba-2 */
     EMP_MIXER_SELECTIVE,   /**< Mamba: a state for each channel */
+    EMP_MIXER_LIGHTNING,   /**< attention without a softmax: MiniMax-Text-01 */
     EMP_MIXER_BOTH, /**< attention and Mamba-2 of the same input, and their sum: Falcon-H1 */
     EMP_MIXER_CONVOLUTION, /**< a short convolution between two gates: LFM2 */
     EMP_MIXER_LINEAR,      /**< a matrix in place of attention: Nemotron-NAS */

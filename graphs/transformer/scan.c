@@ -286,6 +286,33 @@ emp_port emp_stack_selective(emp_stack *s, emp_port x)
     return emp_tape_linear(s->t, name_of(s, ".out_proj"), y, s->m->hidden, c->has_bias);
 }
 
+/* ---- lightning attention ---- */
+
+/* Linear attention, whose state decays by a fixed factor of each head (Qin et al., 2024; MiniMax-01, 2025). */
+emp_port emp_stack_lightning(emp_stack *s, emp_port x)
+{
+    const emp_transformer_scan *c = sizes_of(s);
+    const int64_t               heads = c->heads, size = c->value_size;
+    emp_op_attrs                decay = {
+                       .dtype = s->t->step->dtype, .has_shape = true, .shape = EMP_SHAPE(heads)};
+    emp_port in[5];
+
+    emp_port y = project(s, ".qkv_proj", x, 3 * heads * size);
+    y = emp_stack_activate(s, name_of(s, "/qkv_act"), y);
+    y = emp_stack_by_heads(s, name_of(s, "/qkv"), y, heads, 3 * size);
+    emp_tape_split(s->t, name_of(s, "/qkv"), y, (int64_t[]){size, size, size}, 3, in);
+    int32_t unit = emp_tape_unit(s->t);
+    in[3] = emp_tape_op(s->t, "Buffer", name_of(s, ".slope_rate"), unit, &decay, NULL, 0);
+    y = scan(s, "LightningScan", in, 4, unit);
+    y = emp_tape_view(s->t, name_of(s, "/rows"), y,
+                      EMP_SHAPE(emp_stack_tokens(s), heads * size));
+    y = emp_stack_norm(s, name_of(s, ".norm"), y);
+    emp_port gate = project(s, ".output_gate", x, heads * size);
+    gate = emp_tape_map(s->t, name_of(s, "/gate_act"), "Sigmoid", "SigmoidGrad", gate);
+    y = emp_tape_mul(s->t, name_of(s, "/gate_mul"), gate, y);
+    return project(s, ".out_proj", y, s->m->hidden);
+}
+
 /* ---- short convolutions ---- */
 
 /* C convolve(B x): B, C and x are of one product (LFM2, 2025). */

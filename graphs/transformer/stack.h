@@ -66,6 +66,7 @@ emp_port emp_stack_compressed_attention(emp_stack *s, emp_port x);
 emp_port emp_stack_delta_rule(emp_stack *s, emp_port x);
 emp_port emp_stack_state_space(emp_stack *s, emp_port x);
 emp_port emp_stack_selective(emp_stack *s, emp_port x);
+emp_port emp_stack_lightning(emp_stack *s, emp_port x);
 emp_port emp_stack_convolution(emp_stack *s, emp_port x);
 /** Tokens of all sequences that a round computes. */
 int64_t emp_stack_tokens(const emp_stack *s);

@@ -773,6 +773,7 @@ static const emp_model_family families[] = {
     {"deepseek_v32|glm_moe_dsa", false, emp_model_deepseek_sparse},
     {"deepseek_v4|deepseek_ref", false, emp_model_deepseek_v4},
     {"kimi_linear", false, emp_model_kimi_linear},
+    {"minimax|minimax_text_01", false, emp_model_minimax},
     {"minimax_m2", false, minimax_m2},
     {"minimax_m3|minimax_m3_vl|minimax_m3_vl_text", false, emp_model_minimax_m3},
     {"mimo_v2_flash", false, emp_model_mimo_v2},

@@ -114,6 +114,7 @@ void emp_model_mamba2(emp_fields *f, emp_transformer_model *m);
 void emp_model_mamba(emp_fields *f, emp_transformer_model *m);
 void emp_model_falcon_h1(emp_fields *f, emp_transformer_model *m);
 void emp_model_jamba(emp_fields *f, emp_transformer_model *m);
+void emp_model_minimax(emp_fields *f, emp_transformer_model *m);
 void emp_model_lfm2(emp_fields *f, emp_transformer_model *m);
 void emp_model_lfm2_moe(emp_fields *f, emp_transformer_model *m);
 

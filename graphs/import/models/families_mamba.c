@@ -216,6 +216,37 @@ void emp_model_jamba(emp_fields *f, emp_transformer_model *m)
     }
 }
 
+/* ---- MiniMax-Text-01 ---- */
+
+/* Attention or lightning attention, by a list of marks as published or of words; without either they take turns. */
+static bool is_lightning(emp_fields *f, const emp_transformer_model *m, int32_t i)
+{
+    if (emp_fields_find(f, "layer_types") != NULL)
+        return is_no_attention(f, m, i, "layer_types", "linear_attention");
+    return !emp_model_is_marked(f, "attn_type_list", i, i % 2 == 0);
+}
+
+void emp_model_minimax(emp_fields *f, emp_transformer_model *m)
+{
+    const int32_t heads = m->layer[0].heads, size = m->layer[0].head_size;
+
+    emp_model_llama_like(f, m);
+    m->places = EMP_NORMS_AROUND;
+    m->names.scan = "self_attn";
+    m->scan = (emp_transformer_scan){.key_heads = heads,
+                                     .heads = heads,
+                                     .key_size = size,
+                                     .value_size = size,
+                                     .taps = 1,
+                                     .chunk = emp_fields_integer(f, "block_size", 256)};
+    emp_model_experts(f, m, 0, 1, 0);
+    for (int32_t i = 0; i < m->layer_count && f->status == EMP_OK; i++)
+        if (is_lightning(f, m, i))
+            m->layer[i].mixer = EMP_MIXER_LIGHTNING;
+        else
+            m->layer[i].window = emp_fields_integer(f, "sliding_window", 0);
+}
+
 /* ---- LFM2 ---- */
 
 /* LFM2 shrinks the inner size that its config says by a third, and rounds it up. */

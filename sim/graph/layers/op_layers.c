@@ -607,6 +607,9 @@ EMP_COST(delta_rule_grad) { cost_scan_grad(op, delta_flops, cost); }
 EMP_COST(state_space) { cost_scan(op, state_space_flops, 7, cost); }
 EMP_COST(state_space_grad) { cost_scan_grad(op, state_space_flops, cost); }
 
+/* LightningScan(q, k, v, decay [heads][, state]), whose products are those of Mamba-2 in chunks. */
+EMP_COST(lightning) { cost_scan(op, state_space_flops, 4, cost); }
+
 /* SelectiveScan(q, k, v [batch, tokens, channels, 1], step [tokens, channels], a [channels, keys], skip, gate[, state]): one
  * kernel that goes from token to token, with as many operations as the rates have for an element of the state. */
 static double states_of(const emp_op_view *op, int32_t first)

@@ -259,6 +259,8 @@ static const emp_op_type table[] = {
     {"Less", FLAGS(INT32_HOST), GPU(NUMBERS | BIT(BOOL)), TAKES(2), RATE(1, 1), RUN(compare), WORK(ELEMENTWISE, elementwise)},
     {"LessEqual", FLAGS(INT32_HOST), GPU(NUMBERS | BIT(BOOL)), TAKES(2), RATE(1, 1), RUN(compare), WORK(ELEMENTWISE, elementwise)},
     {"Lgamma", FLAGS(IN_PLACE), GPU(COMPLEX), TAKES(1), RATE(1, 25), RUN(same), WORK(ELEMENTWISE, elementwise)},
+    {"LightningScan", ANY, TAKES(4), RATE(5, 5), RUN(scan), WORK(RECURRENT, lightning)},
+    {"LightningScanGrad", ANY, TAKES(5), RUN(like_operands), WORK(RECURRENT, state_space_grad), PART(BOTH)},
     {"LinSpace", CPU_ONLY, TAKES(3), RUN(lin_space), WORK(HOST, host)},
     {"Linear", GPU(FLOATS), TAKES(2), RUN(linear), WORK(PRODUCT, linear)},
     {"Log", FLAGS(IN_PLACE), GPU(COMPLEX), TAKES(1), RATE(1, 27), GRAPPLER(CYCLES), RUN(same), WORK(ELEMENTWISE, elementwise)},

@@ -97,6 +97,22 @@ Test(op_scan, gradients_compute_the_scan_again)
     cr_expect_eq(kit_cost(g, "d")->flops, 3 * kit_cost(g, "y")->flops);
 }
 
+/* Lightning attention has the products of Mamba-2, whose decay is of each token. */
+Test(op_scan, a_fixed_decay_changes_no_product)
+{
+    emp_graph_builder *b = kit_begin();
+    emp_op_attrs       chunk = {.window = 32};
+
+    scan(b, "space", "StateSpaceScan", &chunk, 128, false);
+    kit_ops(b, "slope = f[4]");
+    kit_ops(b, "y = LightningScan@ space/0 space/1 space/2 slope", &chunk);
+    kit_ops(b, "d = LightningScanGrad@ y space/0 space/1 space/2 slope", &chunk);
+    kit_expect_outputs(b, "d", "f[2,128,2,8] f[2,128,2,8] f[2,128,4,16] f[4]");
+    OWN_GRAPH g = kit_finish(b);
+    cr_expect_eq(kit_cost(g, "y")->flops, kit_cost(g, "space")->flops);
+    cr_expect_eq(kit_cost(g, "d")->flops, 3 * kit_cost(g, "y")->flops);
+}
+
 /* Mamba: nine operations for each element of each token's state, whose heads are channels (the count of mamba-ssm's
  * selective_scan). A prompt writes the state and a token reads it, too. */
 Test(op_scan, a_selective_scan_has_a_state_for_each_channel)

@@ -82,7 +82,7 @@ def cache_bytes(cache, tokens):
                 if name == "conv_states":
                     size = size // tensor.shape[-1] * (tensor.shape[-1] - 1)
                 total += size
-    return total
+    return total + sum(state.numel() * state.element_size() for state in tensors_of(getattr(cache, "linear_cache", [])))
 
 
 def inputs_of_pair(model, config, batch, tokens, source):
@@ -137,7 +137,7 @@ def read_prompt(model_class, config, batch, tokens, source=0):
     options = {"input_ids": torch.randint(1, config.get_text_config().vocab_size, (batch, tokens))}
     accepted = inspect.signature(model.forward).parameters
     writes = "logits_to_keep" in accepted and config.model_type not in ENCODERS
-    cache = DynamicCache(config=config.get_text_config()) if writes else None
+    cache = getattr(module, "MiniMaxCache", lambda: DynamicCache(config=config.get_text_config()))() if writes else None
     if cache is not None:
         name = next(name for name in ("cache", "past_key_values", "cache_params") if name in accepted)
         # Gemma 4 takes the last token alone through layers that read the keys of others

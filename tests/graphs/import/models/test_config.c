@@ -346,7 +346,6 @@ Test(config, towers_of_known_families_are_counted_with_their_projectors)
     }
 }
 
-/* As a device map by module path would have it: ops that are bound to one another, and some that are not. */
 /* BLIP-2's towers as transformers 5.24 makes them; a published config may leave all their sizes out. */
 Test(config, a_querying_transformer_is_left_out_with_its_parameters)
 {
@@ -380,6 +379,7 @@ Test(config, a_querying_transformer_is_left_out_with_its_parameters)
     }
 }
 
+/* As a device map by module path would have it: ops that are bound to one another, and some that are not. */
 Test(config, a_module_is_bound_to_one_device)
 {
     static const char tied[] = TINY(",'tie_word_embeddings':true");
