@@ -6,7 +6,7 @@
 #
 #   T5, 2 and 3 layers: forward (1, 2, 50), generate IndexError; 3 and 2 layers: generate (1, 4); BART, 2 and 3: generate (1, 4)
 #
-# mT5 and UMT5 fail likewise. Emplace counts as many caches as the decoder has layers (graphs/import/models/families_pairs.c).
+# mT5 and UMT5 fail likewise. Emplace counts as many caches as the decoder has layers (graphs/import/models/families_encoders.c).
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

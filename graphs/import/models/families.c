@@ -187,66 +187,6 @@ static void model_nemotron(emp_fields *f, emp_transformer_model *m)
     m->has_rotary = true;
 }
 
-/* ---- encoders ---- */
-
-static void model_bert(emp_fields *f, emp_transformer_model *m)
-{
-    bool is_roberta = strcmp(f->family, "bert") != 0;
-
-    layer_norms(m, true);
-    m->names = is_roberta ? emp_names_roberta : emp_names_bert;
-    m->is_encoder = m->has_embedding_norm = true;
-    m->has_final_norm = false;
-    m->places = EMP_NORMS_AFTER;
-    m->position_rows = m->positions;
-    m->type_rows = emp_fields_integer(f, "type_vocab_size", 2);
-    m->has_head_transform = m->has_head_bias = true;
-    if (is_roberta && m->positions > 2)
-        m->positions -= 2; /* the first two rows are padding */
-}
-
-/* ModernBERT: decoders' parts, windows in most layers, and a head that all its classes have. */
-static void modernbert(emp_fields *f, emp_transformer_model *m)
-{
-    const int32_t period = emp_fields_integer(f, "global_attn_every_n_layers", 3);
-    const int32_t half = emp_fields_integer(f, "local_attention", 128) / 2;
-
-    emp_model_llama_like(f, m);
-    m->norm =
-        emp_fields_flag(f, "norm_bias", false) ? EMP_NORM_LAYER : EMP_NORM_LAYER_PLAIN;
-    m->is_encoder = m->has_embedding_norm = m->has_fused_qkv = m->has_fused_gate = true;
-    m->has_qkv_bias = m->has_output_bias = emp_fields_flag(f, "attention_bias", false);
-    m->has_head_transform = true;
-    m->has_head_bias = emp_fields_flag(f, "decoder_bias", true);
-    m->lacks_transform_bias = !emp_fields_flag(f, "classifier_bias", false);
-    m->names = (emp_transformer_names){
-        .embedding = "model.embeddings.tok_embeddings",
-        .embedding_norm = "model.embeddings.norm",
-        .final_norm = "model.final_norm",
-        .head = "decoder",
-        .transform = "head",
-        .transform_norm = ".norm",
-        .layer = "model.layers",
-        .attention = "attn",
-        .norm_1 = "attn_norm",
-        .norm_2 = "mlp_norm",
-        .qkv = "attn.Wqkv",
-        .output = "attn.Wo",
-        .q_norm = "attn.q_norm",
-        .k_norm = "attn.k_norm",
-        .gate = "mlp.gate",
-        .up = "mlp.Wi",
-        .gate_up = "mlp.Wi",
-        .down = "mlp.Wo",
-    };
-    m->layer[0].has_no_norm = true;
-    const bool is_listed = emp_fields_find(f, "layer_types") != NULL;
-    for (int32_t i = 0; i < m->layer_count && f->status == EMP_OK; i++)
-        if (is_listed ? emp_model_layer_is(f, "layer_types", i, "sliding_attention")
-                      : period > 0 && i % period != 0)
-            m->layer[i].window = 2 * half + 1;
-}
-
 /* The layers from number \a first on. */
 static bool from(int32_t layer, int32_t first) { return layer >= first; }
 
@@ -793,8 +733,8 @@ static const emp_model_family families[] = {
     {"nemotron|jais2", false, model_nemotron},
     {"nemotron_h", false, emp_model_nemotron_h},
     {"nemotron-nas", false, emp_model_nemotron_nas},
-    {"bert|roberta|xlm-roberta|camembert", true, model_bert},
-    {"modernbert", true, modernbert},
+    {"bert|roberta|xlm-roberta|camembert", true, emp_model_bert},
+    {"modernbert", true, emp_model_modernbert},
     {"t5|mt5|umt5", true, emp_model_t5},
     {"bart|mbart|plbart|blenderbot-small", true, emp_model_bart},
     {"marian", true, emp_model_marian},

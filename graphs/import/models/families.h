@@ -118,8 +118,10 @@ void emp_model_minimax(emp_fields *f, emp_transformer_model *m);
 void emp_model_lfm2(emp_fields *f, emp_transformer_model *m);
 void emp_model_lfm2_moe(emp_fields *f, emp_transformer_model *m);
 
-/* Types of an encoder and a decoder (families_pairs.c). */
+/* Types of an encoder, and of an encoder and a decoder (families_encoders.c). */
 
+void emp_model_bert(emp_fields *f, emp_transformer_model *m);
+void emp_model_modernbert(emp_fields *f, emp_transformer_model *m);
 void emp_model_t5(emp_fields *f, emp_transformer_model *m);
 void emp_model_bart(emp_fields *f, emp_transformer_model *m);
 void emp_model_pegasus(emp_fields *f, emp_transformer_model *m);

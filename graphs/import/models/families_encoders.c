@@ -1,10 +1,71 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Model types of an encoder and a decoder that attends to it. The decoder is the model, and the encoder beside it has
- * members of the config of its own. Sources: the configurations and models of
+/* Model types of encoders, and of an encoder and a decoder that attends to it. There the decoder is the model, and the encoder
+ * beside it has members of the config of its own. Sources: the configurations and models of
  * huggingface/transformers 5.24. */
 #include <string.h>
 
 #include "graphs/import/models/families.h"
+
+/* ---- encoders without a decoder ---- */
+
+void emp_model_bert(emp_fields *f, emp_transformer_model *m)
+{
+    bool is_roberta = strcmp(f->family, "bert") != 0;
+
+    m->norm = EMP_NORM_LAYER;
+    m->has_qkv_bias = m->has_output_bias = m->has_mlp_bias = true;
+    m->names = is_roberta ? emp_names_roberta : emp_names_bert;
+    m->is_encoder = m->has_embedding_norm = true;
+    m->has_final_norm = false;
+    m->places = EMP_NORMS_AFTER;
+    m->position_rows = m->positions;
+    m->type_rows = emp_fields_integer(f, "type_vocab_size", 2);
+    m->has_head_transform = m->has_head_bias = true;
+    if (is_roberta && m->positions > 2)
+        m->positions -= 2; /* the first two rows are padding */
+}
+
+/* ModernBERT: decoders' parts, windows in most layers, and a head that all its classes have. */
+void emp_model_modernbert(emp_fields *f, emp_transformer_model *m)
+{
+    const int32_t period = emp_fields_integer(f, "global_attn_every_n_layers", 3);
+    const int32_t half = emp_fields_integer(f, "local_attention", 128) / 2;
+
+    emp_model_llama_like(f, m);
+    m->norm =
+        emp_fields_flag(f, "norm_bias", false) ? EMP_NORM_LAYER : EMP_NORM_LAYER_PLAIN;
+    m->is_encoder = m->has_embedding_norm = m->has_fused_qkv = m->has_fused_gate = true;
+    m->has_qkv_bias = m->has_output_bias = emp_fields_flag(f, "attention_bias", false);
+    m->has_head_transform = true;
+    m->has_head_bias = emp_fields_flag(f, "decoder_bias", true);
+    m->lacks_transform_bias = !emp_fields_flag(f, "classifier_bias", false);
+    m->names = (emp_transformer_names){
+        .embedding = "model.embeddings.tok_embeddings",
+        .embedding_norm = "model.embeddings.norm",
+        .final_norm = "model.final_norm",
+        .head = "decoder",
+        .transform = "head",
+        .transform_norm = ".norm",
+        .layer = "model.layers",
+        .attention = "attn",
+        .norm_1 = "attn_norm",
+        .norm_2 = "mlp_norm",
+        .qkv = "attn.Wqkv",
+        .output = "attn.Wo",
+        .q_norm = "attn.q_norm",
+        .k_norm = "attn.k_norm",
+        .gate = "mlp.gate",
+        .up = "mlp.Wi",
+        .gate_up = "mlp.Wi",
+        .down = "mlp.Wo",
+    };
+    m->layer[0].has_no_norm = true;
+    const bool is_listed = emp_fields_find(f, "layer_types") != NULL;
+    for (int32_t i = 0; i < m->layer_count && f->status == EMP_OK; i++)
+        if (is_listed ? emp_model_layer_is(f, "layer_types", i, "sliding_attention")
+                      : period > 0 && i % period != 0)
+            m->layer[i].window = 2 * half + 1;
+}
 
 /* An encoder like the decoder in all that the caller doesn't change; NULL: it failed. */
 static emp_transformer_model *add_encoder(emp_fields *f, emp_transformer_model *m,
