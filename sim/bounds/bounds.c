@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/work.h"
 #include "sim/bounds/inside.h"
-#include "sim/bounds/paths/join.h"
+#include "sim/bounds/paths/drain.h"
 #include "sim/bounds/paths/path.h"
 #include "sim/bounds/queue.h"
 #include "sim/bounds/why.h"

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "sim/bounds/bounds.h"
 #include "sim/bounds/inside.h"
-#include "sim/bounds/paths/join.h"
+#include "sim/bounds/paths/drain.h"
 #include "sim/engine/sim.h"
 #include "sim/exact/relax.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "sim/bounds/paths/join.h"
+#include "sim/bounds/paths/drain.h"
 
 #include <string.h>
 

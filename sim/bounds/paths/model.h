@@ -26,7 +26,7 @@ typedef struct {
     int64_t     bytes[EMP_DEVICE_KINDS];  /**< held for the whole step */
 } emp_bound_op;
 
-/** The facts about the head of an op on a GPU besides its edges (join.h); 0 = nothing. */
+/** The facts about the head of an op on a GPU besides its edges (drain.h); 0 = nothing. */
 typedef struct {
     emp_time_ns ready_ns, queued_ns;
 } emp_bound_floor;

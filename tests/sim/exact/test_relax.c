@@ -2,7 +2,7 @@
 /* The relaxation of branch and bound lets every placement have the time that its step takes, whatever else the classes
  * may have, and rules out a shorter time often. */
 #include "sim/bounds/inside.h"
-#include "sim/bounds/paths/join.h"
+#include "sim/bounds/paths/drain.h"
 #include "sim/exact/exact.h"
 #include "sim/exact/relax.h"
 #include "tests/sim/engine/random_problem.h"
