@@ -272,6 +272,17 @@ static void pieces_back(emp_tape *t, int32_t number)
          back(t, &first, "/grad_all", "ConcatV2", NULL, in, count + 1));
 }
 
+static void slice_back(emp_tape *t, const emp_note *note, emp_port dy)
+{
+    const int64_t before = note->first_column, size = emp_tape_size(t, dy, 1);
+    const int64_t after = emp_tape_size(t, note->input[0], 1) - before - size;
+    const int64_t pads[4] = {0, 0, before, after};
+    emp_port      in[2] = {dy};
+
+    in[1] = emp_tape_constant(t, emp_tape_join_names(t, note->name, "/pads"), pads, 4);
+    give(t, note, note->input[0], back(t, note, "/grad", "Pad", NULL, in, 2));
+}
+
 static void join_back(emp_tape *t, const emp_note *note, emp_port dy)
 {
     static const char *const leaves[2] = {"/grad_0", "/grad_1"};
@@ -400,6 +411,7 @@ static void go_back(emp_tape *t, int32_t number)
         break;
     case EMP_NOTE_VIEW: view_back(t, &note, dy); break;
     case EMP_NOTE_JOIN: join_back(t, &note, dy); break;
+    case EMP_NOTE_SLICE: slice_back(t, &note, dy); break;
     case EMP_NOTE_SPREAD: spread_back(t, &note, dy); break;
     case EMP_NOTE_ADD: add_back(t, &note, dy); break;
     case EMP_NOTE_MUL: mul_back(t, &note, dy); break;

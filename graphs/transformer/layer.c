@@ -532,16 +532,13 @@ static emp_port one_after_the_other(emp_stack *s, emp_port x)
 /* Adds a layer's own embedding of each token (Gemma 4). */
 static emp_port add_embedding(emp_stack *s, emp_port x)
 {
-    int64_t  tokens = emp_tape_size(s->t, x, 0), size = s->m->layer_embedding;
-    int32_t  unit = emp_tape_unit(s->t);
-    emp_port y =
+    const int64_t size = s->m->layer_embedding;
+    emp_port      y =
         emp_tape_linear(s->t, emp_stack_name(s, "per_layer_input_gate"), x, size, false);
 
     y = emp_stack_activate(s, emp_stack_name(s, "per_layer_input_gate/act"), y);
-    emp_op_attrs attrs = {
-        .dtype = s->t->step->dtype, .has_shape = true, .shape = EMP_SHAPE(tokens, size)};
-    emp_port own = emp_tape_op(s->t, "View", emp_stack_name(s, "per_layer_input"), unit,
-                               &attrs, &s->embeddings, 1);
+    emp_port own = emp_tape_slice(s->t, emp_stack_name(s, "per_layer_input"),
+                                  s->embeddings, s->layer * size, size);
     y = emp_tape_mul(s->t, emp_stack_name(s, "per_layer_input/mul"), y, own);
     y = emp_tape_linear(s->t, emp_stack_name(s, "per_layer_projection"), y, s->m->hidden,
                         false);

@@ -103,6 +103,7 @@ static emp_op_id last_read(const emp_tape_segment *s, const emp_note *note)
     case EMP_NOTE_ADD:
     case EMP_NOTE_VIEW:
     case EMP_NOTE_PIECE:
+    case EMP_NOTE_SLICE:
     case EMP_NOTE_JOIN:
     case EMP_NOTE_SPREAD:
     case EMP_NOTE_CAST: return -1;

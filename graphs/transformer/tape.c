@@ -551,6 +551,20 @@ void emp_tape_split(emp_tape *t, const char *name, emp_port x, const int64_t *si
     }
 }
 
+emp_port emp_tape_slice(emp_tape *t, const char *name, emp_port x, int64_t first,
+                        int64_t size)
+{
+    emp_op_attrs attrs = {.dtype = t->step->dtype,
+                          .has_shape = true,
+                          .shape = EMP_SHAPE(emp_tape_size(t, x, 0), size)};
+    int32_t      unit = unit_of(t, x);
+    emp_port     y = emp_tape_op(t, "View", name, unit, &attrs, &x, 1);
+    emp_note    *note = tape_note(t, EMP_NOTE_SLICE, name, unit, y, &x, 1);
+
+    if (note != NULL) note->first_column = first;
+    return y;
+}
+
 emp_port emp_tape_concat(emp_tape *t, const char *name, emp_port x, emp_port y)
 {
     int32_t  unit = emp_tape_unit(t);

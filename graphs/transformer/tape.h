@@ -120,6 +120,7 @@ typedef enum {
     EMP_NOTE_SAME,  /**< a gradient op of (dy, x), or of dy alone */
     EMP_NOTE_VIEW,
     EMP_NOTE_PIECE, /**< a part of a split */
+    EMP_NOTE_SLICE, /**< columns, by themselves */
     EMP_NOTE_JOIN,
     EMP_NOTE_SPREAD, /**< one row for all heads */
     EMP_NOTE_ADD,
@@ -143,6 +144,7 @@ typedef struct {
     emp_op_attrs  attrs;
     const char   *gradient; /**< type of the gradient op, of FUSED and SAME */
     int32_t       first_piece, piece_count; /**< of PIECE: notes of the same split */
+    int64_t       first_column;             /**< of SLICE */
     int32_t       stage;                    /**< that it is in, where stages stream */
 } emp_note;
 
@@ -288,6 +290,9 @@ emp_port emp_tape_view(emp_tape *t, const char *name, emp_port x, emp_shape shap
 /** Parts of the last dimension, as views. */
 void emp_tape_split(emp_tape *t, const char *name, emp_port x, const int64_t *sizes,
                     int32_t count, emp_port *parts);
+/** \a size columns of x [rows, columns] from number \a first on, as a view. Its gradient is as wide as x, with zeros. */
+emp_port emp_tape_slice(emp_tape *t, const char *name, emp_port x, int64_t first,
+                        int64_t size);
 /** Two tensors, one behind the other in the last dimension. */
 emp_port emp_tape_concat(emp_tape *t, const char *name, emp_port x, emp_port y);
 /** [..., 1, size] for all \a heads, as a view. */

@@ -68,6 +68,64 @@ static void expect_row(const fact_table *t)
     emp_graph_destroy(token);
 }
 
+/* Positions that a class makes anew or freezes. */
+static bool is_frozen(const char *class, const char *name)
+{
+    const bool both = emp_words_find("MarianMTModel|PegasusForConditionalGeneration",
+                                     class, strlen(class)) >= 0;
+
+    return (both && emp_text_ends_in(name, ".embed_positions.weight")) ||
+           (strncmp(class, "Whisper", 7) == 0 &&
+            strcmp(name, "model.encoder.embed_positions.weight") == 0);
+}
+
+/* The step's parameters are those that it updates. */
+static void expect_trained(const fact_table *t)
+{
+    emp_graph *g =
+        config_load_whole(t->cell[CONFIG], ",phase=train,batch=1,seq=8,dtype=fp32");
+    int64_t wanted = strtoll(t->cell[PARAMETERS], NULL, 10);
+
+    for (emp_op_id op = 0; op < g->op_count; op++)
+        if (is_frozen(t->cell[CLASS], g->name[op]))
+            wanted -= emp_shape_elements(g->tensor[g->output_offset[op]].shape);
+    cr_expect_eq(g->parameter_count, wanted, "%lld of %lld are trained: %s",
+                 (long long)g->parameter_count, (long long)wanted, t->cell[CONFIG]);
+    emp_graph_destroy(g);
+}
+
+/* True if models of the class have a loss. */
+static bool is_trained(const char *class)
+{
+    static const char *const endings[] = {"ForCausalLM",
+                                          "ForConditionalGeneration",
+                                          "ForSequenceClassification",
+                                          "ForTokenClassification",
+                                          "ForQuestionAnswering",
+                                          "ForMaskedLM",
+                                          "MTModel",
+                                          "LMHeadModel"};
+
+    for (size_t i = 0; i < COUNT(endings); i++)
+        if (emp_text_ends_in(class, endings[i])) return true;
+    return false;
+}
+
+Test(counted_models, a_step_trains_all_parameters)
+{
+    enum { MOST = 5000000 };
+    fact_table t;
+    int32_t    rows = 0;
+
+    for (fact_table_open(&t, "counted_models.tsv"); fact_table_next(&t);) {
+        if (strtoll(t.cell[PARAMETERS], NULL, 10) > MOST || !is_trained(t.cell[CLASS]))
+            continue;
+        expect_trained(&t);
+        rows++;
+    }
+    cr_expect_geq(rows, 100);
+}
+
 Test(counted_models, are_read_as_transformers_makes_them)
 {
     int32_t    rows = 0;
