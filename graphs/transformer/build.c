@@ -234,6 +234,7 @@ static emp_port embed(emp_stack *s)
                          look_up_positions(s));
     if (m->has_embedding_norm) x = emp_stack_norm(s, m->names.embedding_norm, x);
     if (m->layer_embedding > 0) embed_layers(s, s->ids, x);
+    if (m->alternates > 0) return emp_stack_alternates(s, x);
     return m->streams > 0 ? emp_stack_streams(s, x) : x;
 }
 
@@ -339,6 +340,7 @@ static void finish(emp_stack *s, emp_port x)
 
     emp_tape_stage(s->t, x);
     if (s->m->streams > 0) x = emp_stack_join_streams(s, x);
+    if (s->m->alternates > 0) x = emp_stack_join_alternates(s, x);
     if (s->m->residual_block > 0) x = emp_stack_join_blocks(s, x);
     if (s->m->has_final_norm) x = emp_stack_norm(s, s->m->names.final_norm, x);
     if (s->m->has_pooler) pool(s, x);

@@ -158,6 +158,9 @@ static emp_port run_block(emp_stack *s, const block *b, emp_port x)
         parts[0] = multiply(s, b, b->gate, x, b->inner);
         parts[1] = multiply(s, b, b->up, x, b->inner);
     }
+    if (s->m->layer[s->layer].is_sparse)
+        parts[0] = emp_tape_map(s->t, emp_tape_join_names(s->t, b->gate, "/sparse"),
+                                "GaussianTopK", "GaussianTopKGrad", parts[0]);
     emp_port y = emp_tape_mul(s->t, emp_tape_join_names(s->t, b->up, "/mul"),
                               emp_stack_activate(s, act, parts[0]), parts[1]);
     return multiply(s, b, b->down, y, b->size);
@@ -529,8 +532,8 @@ static emp_port one_after_the_other(emp_stack *s, emp_port x)
     return x;
 }
 
-/* Adds a layer's own embedding of each token (Gemma 4). */
-static emp_port add_embedding(emp_stack *s, emp_port x)
+/* A layer's own embedding of each token, by a gate of x (Gemma 4). */
+static emp_port gate_embedding(emp_stack *s, emp_port x)
 {
     const int64_t size = s->m->layer_embedding;
     emp_port      y =
@@ -542,13 +545,154 @@ static emp_port add_embedding(emp_stack *s, emp_port x)
     y = emp_tape_mul(s->t, emp_stack_name(s, "per_layer_input/mul"), y, own);
     y = emp_tape_linear(s->t, emp_stack_name(s, "per_layer_projection"), y, s->m->hidden,
                         false);
-    return emp_tape_add(s->t, emp_stack_name(s, "per_layer_projection/residual"), x,
-                        norm(s, "post_per_layer_input_norm", y));
+    return norm(s, "post_per_layer_input_norm", y);
 }
+
+/* ---- alternating updates ---- */
+
+/* A token has several streams (AltUp, Baykal et al., 2023), [tokens, n, hidden]. A layer predicts all of them from all, computes
+ * the first one, and corrects the others by the error of its prediction. */
+
+/* A weight NAME of the layer, and the unit that its readers share. */
+static emp_port shared_weight(emp_stack *s, const char *module, emp_shape shape,
+                              int32_t *unit)
+{
+    const char   *name = emp_stack_leaf(s, module, ".weight");
+    const int32_t known = emp_tape_unit_of(s->t, name);
+
+    *unit = known >= 0 ? known : emp_tape_unit(s->t);
+    return emp_tape_weight_of(s->t, name, shape, *unit, EMP_WEIGHT_TRAINED);
+}
+
+/* A number of each stream, by a product of x that the prediction and the correction share. */
+static emp_port modalities(emp_stack *s, const char *part, emp_port x)
+{
+    const int64_t hidden = s->m->hidden, n = s->m->alternates;
+    int32_t       unit;
+
+    x = emp_tape_norm(s->t, emp_stack_leaf(s, "altup/norm", part), "RMSNorm", x, false,
+                      false);
+    emp_port w = shared_weight(s, "altup.router_norm", EMP_SHAPE(hidden), &unit);
+    x = emp_tape_scale_by(s->t, emp_stack_leaf(s, "altup.router_norm", part), x, w, unit);
+    w = shared_weight(s, "altup.modality_router", EMP_SHAPE(n, hidden), &unit);
+    x = emp_tape_linear_by(s->t, emp_stack_leaf(s, "altup.modality_router", part), x, w,
+                           unit);
+    return emp_tape_map(s->t, emp_stack_leaf(s, "altup/tanh", part), "Tanh", "TanhGrad",
+                        x);
+}
+
+/* The first stream of x. */
+static emp_port first_stream(emp_stack *s, const char *leaf, emp_port x)
+{
+    const char   *name = emp_stack_name(s, leaf);
+    const int64_t tokens = emp_tape_size(s->t, x, 0), hidden = s->m->hidden;
+
+    x = emp_tape_view(s->t, emp_tape_join_names(s->t, name, "/all"), x,
+                      EMP_SHAPE(tokens, s->m->alternates * hidden));
+    return emp_tape_slice(s->t, name, x, 0, hidden);
+}
+
+static emp_port fuse_streams(emp_stack *s, const char *leaf, const char *type, emp_port x,
+                             emp_port y, emp_port coefficients)
+{
+    emp_op_attrs attrs = {.dtype = s->t->step->dtype};
+    emp_port     in[3] = {x, y, coefficients};
+
+    return emp_tape_fused(s->t, emp_stack_name(s, leaf), type, emp_tape_unit(s->t),
+                          &attrs, in, coefficients.op >= 0 ? 3 : 2);
+}
+
+/* Attention of x, a product of low rank beside it, and the feed-forward part, with norms around them. */
+static emp_port laurel_layer(emp_stack *s, emp_port x)
+{
+    const emp_transformer_names *n = &s->m->names;
+    emp_port                     y = norm(s, n->norm_1, x);
+    emp_port z = emp_tape_linear(s->t, emp_stack_name(s, "laurel.linear_left"), y,
+                                 s->m->laurel_rank, false);
+
+    z = emp_tape_linear(s->t, emp_stack_name(s, "laurel.linear_right"), z, s->m->hidden,
+                        false);
+    z = add(s, "laurel", y, norm(s, "laurel.post_laurel_norm", z));
+    y = add(s, n->attention, x, norm(s, n->post_1, stack_mix(s, y)));
+    y = emp_tape_add(s->t, emp_stack_name(s, "laurel/add"), y, z);
+    z = norm(s, n->post_2, stack_feed_forward(s, norm(s, n->norm_2, y), y));
+    return add(s, n->down, y, z);
+}
+
+static emp_port stack_alternating_layer(emp_stack *s, emp_port x)
+{
+    const int64_t n = s->m->alternates;
+    emp_port      w = modalities(s, "/predict", first_stream(s, "altup/input", x));
+
+    w = emp_tape_linear(s->t, emp_stack_name(s, "altup.prediction_coefs"), w, n * n,
+                        false);
+    x = fuse_streams(s, "altup/predict", "PredictStreams", x, w, EMP_TAPE_NONE);
+    emp_port y = laurel_layer(s, first_stream(s, "altup/active", x));
+    w = emp_tape_linear(s->t, emp_stack_name(s, "altup.correction_coefs"),
+                        modalities(s, "/correct", y), n, false);
+    x = fuse_streams(s, "altup/correct", "CorrectStreams", x, y, w);
+    y = emp_tape_scale(s->t, emp_stack_name(s, "altup.correct_output_scale"),
+                       first_stream(s, "altup/first", x), s->m->hidden,
+                       EMP_WEIGHT_TRAINED);
+    return fuse_streams(s, "altup/embed", "AddToStreams", x, gate_embedding(s, y),
+                        EMP_TAPE_NONE);
+}
+
+/* A stream by the module of its number, with the magnitude of the first one. */
+static emp_port project_stream(emp_stack *s, const char *modules, int32_t i, emp_port x,
+                               emp_port first)
+{
+    emp_op_attrs attrs = {.dtype = s->t->step->dtype};
+    char         number[16];
+
+    snprintf(number, sizeof number, ".%d", i - 1);
+    const char *name = emp_tape_join_names(s->t, modules, number);
+    emp_port    in[2] = {emp_tape_linear(s->t, name, x, s->m->hidden, false), first};
+    return emp_tape_fused(s->t, emp_tape_join_names(s->t, name, "/match"),
+                          "MatchMagnitude", emp_tape_unit(s->t), &attrs, in, 2);
+}
+
+emp_port emp_stack_alternates(emp_stack *s, emp_port x)
+{
+    const int32_t n = s->m->alternates;
+    emp_op_attrs  attrs = {.dtype = s->t->step->dtype,
+                           .has_shape = true,
+                           .shape = EMP_SHAPE(emp_tape_size(s->t, x, 0), n, s->m->hidden)};
+    emp_port      stream[EMP_TRANSFORMER_ALTERNATES_MAX] = {x};
+
+    for (int32_t i = 1; i < n; i++)
+        stream[i] = project_stream(s, "model.altup_projections", i, x, x);
+    return emp_tape_fused(s->t, "altup/streams", "StackStreams", emp_tape_unit(s->t),
+                          &attrs, stream, n);
+}
+
+emp_port emp_stack_join_alternates(emp_stack *s, emp_port x)
+{
+    static const char modules[] = "model.altup_unembed_projections";
+    const int64_t     tokens = emp_tape_size(s->t, x, 0), hidden = s->m->hidden;
+    const int32_t     n = s->m->alternates;
+    emp_port          part[EMP_TRANSFORMER_ALTERNATES_MAX];
+    int64_t           size[EMP_TRANSFORMER_ALTERNATES_MAX];
+    char              name[32];
+
+    for (int32_t i = 0; i < n; i++) size[i] = hidden;
+    x = emp_tape_view(s->t, "altup/all", x, EMP_SHAPE(tokens, n * hidden));
+    emp_tape_split(s->t, "altup/parts", x, size, n, part);
+    emp_port sum = part[0];
+    for (int32_t i = 1; i < n; i++) {
+        snprintf(name, sizeof name, "altup/sum_%d", i);
+        sum = emp_tape_add(s->t, name, sum,
+                           project_stream(s, modules, i, part[i], part[0]));
+    }
+    return sum;
+}
+
+/* ---- layers ---- */
 
 emp_port emp_stack_layer(emp_stack *s, emp_port x)
 {
     if (s->m->streams > 0) return stack_streams_layer(s, x);
+    if (s->m->alternates > 0) return stack_alternating_layer(s, x);
     if (s->m->residual_block > 0) return stack_blocks_layer(s, x);
     switch (s->m->places) {
     case EMP_NORMS_PARALLEL:
@@ -557,7 +701,9 @@ emp_port emp_stack_layer(emp_stack *s, emp_port x)
     case EMP_NORMS_AROUND: x = norms_around(s, x); break;
     default: x = one_after_the_other(s, x); break;
     }
-    if (s->m->layer_embedding > 0) x = add_embedding(s, x);
+    if (s->m->layer_embedding > 0)
+        x = emp_tape_add(s->t, emp_stack_name(s, "per_layer_projection/residual"), x,
+                         gate_embedding(s, x));
     if (s->m->has_layer_scale)
         x = emp_tape_scale(s->t, emp_stack_name(s, "layer_scalar"), x, 1,
                            EMP_WEIGHT_FIXED);

@@ -224,6 +224,10 @@ static emp_status check_sizes(const emp_transformer_model *m, emp_error *err)
     EMP_CHECK(
         check_range(m->layer_embedding, 0, 1 << 14, "the embedding of a layer", -1, err));
     EMP_CHECK(check_range(m->streams, 0, 1 << 10, "the number of streams", -1, err));
+    EMP_CHECK(check_range(m->alternates, 0, EMP_TRANSFORMER_ALTERNATES_MAX,
+                          "the number of streams", -1, err));
+    EMP_CHECK(check_range(m->laurel_rank, m->alternates > 0 ? 1 : 0, most,
+                          "the rank beside attention", -1, err));
     EMP_CHECK(check_range(m->streams * (int64_t)m->hidden, 0, most,
                           "the size of all streams", -1, err));
     EMP_CHECK(check_range(m->residual_block, 0, EMP_TRANSFORMER_LAYERS_MAX,

@@ -58,7 +58,8 @@ enum {
     EMP_TRANSFORMER_SIZE_MAX =
         1 << 22, /**< of a hidden state, a layer's inside, heads x size */
     EMP_TRANSFORMER_VOCABULARY_MAX = 1 << 24,
-    EMP_TRANSFORMER_EXPERTS_MAX = 1 << 14
+    EMP_TRANSFORMER_EXPERTS_MAX = 1 << 14,
+    EMP_TRANSFORMER_ALTERNATES_MAX = 8
 };
 
 typedef enum {
@@ -163,7 +164,8 @@ typedef struct {
 typedef struct {
     emp_mixer mixer;
     bool      has_no_feed_forward;
-    bool has_no_norm; /**< before its mixer, as the embeddings have one: ModernBERT */
+    bool      is_sparse; /**< only gates far above their mean count: Gemma 3n */
+    bool has_no_norm;    /**< before its mixer, as the embeddings have one: ModernBERT */
     bool is_feed_forward_linear; /**< a matrix in its place: Nemotron-NAS */
 
     int32_t heads, kv_heads;
@@ -211,7 +213,10 @@ typedef struct emp_transformer_model {
     /* embeddings of each layer (Gemma 4): size, and rows of their table */
     int32_t layer_embedding, layer_embedding_rows;
 
-    int32_t streams; /**< of hyper-connections: DeepSeek-V4; 0 = plain residuals */
+    int32_t
+        alternates; /**< streams of a token, of which layers compute one: Gemma 3n; 0 = one */
+    int32_t laurel_rank; /**< of the product beside attention: Gemma 3n */
+    int32_t streams;     /**< of hyper-connections: DeepSeek-V4; 0 = plain residuals */
     int32_t
         residual_block; /**< layers of a block of attention residuals: Kimi K3; 0 = likewise */
     int32_t output_groups, output_rank; /**< of products behind compressed attention */

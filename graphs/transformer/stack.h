@@ -80,6 +80,8 @@ emp_port emp_stack_layer(emp_stack *s, emp_port x);
 /** Residual connections that are no plain sums (layer.c): embeddings as streams, layers between streams, and the one
  * stream that the head reads; and likewise of attention residuals. */
 emp_port emp_stack_streams(emp_stack *s, emp_port x);
+emp_port emp_stack_alternates(emp_stack *s, emp_port x);
+emp_port emp_stack_join_alternates(emp_stack *s, emp_port x);
 emp_port emp_stack_join_streams(emp_stack *s, emp_port x);
 emp_port emp_stack_join_blocks(emp_stack *s, emp_port x);
 

@@ -517,6 +517,12 @@ emp_port emp_tape_scale(emp_tape *t, const char *name, emp_port x, int64_t size,
                   unit);
 }
 
+emp_port emp_tape_scale_by(emp_tape *t, const char *name, emp_port x, emp_port weight,
+                           int32_t unit)
+{
+    return binary(t, name, "Mul", EMP_NOTE_MUL, x, weight, unit);
+}
+
 /* ---- views ---- */
 
 emp_port emp_tape_view(emp_tape *t, const char *name, emp_port x, emp_shape shape)

@@ -286,6 +286,9 @@ emp_port emp_tape_mul(emp_tape *t, const char *name, emp_port x, emp_port y);
 /** x by a factor that a weight NAME [size] gives each column. */
 emp_port emp_tape_scale(emp_tape *t, const char *name, emp_port x, int64_t size,
                         emp_weight_kind kind);
+/** The same by a weight that is there already. */
+emp_port emp_tape_scale_by(emp_tape *t, const char *name, emp_port x, emp_port weight,
+                           int32_t unit);
 emp_port emp_tape_view(emp_tape *t, const char *name, emp_port x, emp_shape shape);
 /** Parts of the last dimension, as views. */
 void emp_tape_split(emp_tape *t, const char *name, emp_port x, const int64_t *sizes,

@@ -265,6 +265,8 @@ static int32_t read_inner(emp_fields *f, int32_t hidden)
     int64_t wide = (int64_t)hidden * ratio;
 
     if (wide > EMP_TRANSFORMER_SIZE_MAX) wide = EMP_TRANSFORMER_SIZE_MAX + 1;
+    if (emp_json_is(emp_fields_find(f, "intermediate_size"), EMP_JSON_ARRAY))
+        return (int32_t)wide; /* each layer has its own */
     return emp_fields_integer(
         f, "intermediate_size|n_inner|ffn_dim|ffn_hidden_size|d_ff|inner_dim",
         (int32_t)wide);

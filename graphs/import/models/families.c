@@ -379,7 +379,7 @@ static void gemma(emp_fields *f, emp_transformer_model *m)
     m->has_wide_norm = true;
 }
 
-static void gemma2(emp_fields *f, emp_transformer_model *m)
+void emp_model_gemma2(emp_fields *f, emp_transformer_model *m)
 {
     gemma(f, m);
     m->places = EMP_NORMS_SANDWICH;
@@ -391,13 +391,13 @@ static void gemma2(emp_fields *f, emp_transformer_model *m)
 /* Differentially private Gemma has no norms behind its parts. */
 static void vaultgemma(emp_fields *f, emp_transformer_model *m)
 {
-    gemma2(f, m);
+    emp_model_gemma2(f, m);
     m->places = EMP_NORMS_BEFORE;
 }
 
 static void gemma3(emp_fields *f, emp_transformer_model *m)
 {
-    gemma2(f, m);
+    emp_model_gemma2(f, m);
     m->qk_norm = EMP_QK_NORM_HEAD;
     for (int32_t i = 0; i < m->layer_count; i++) m->layer[i].window = 0;
     emp_model_windows(f, m, emp_model_but_the_last,
@@ -702,9 +702,10 @@ static const emp_model_family families[] = {
     {"gpt_oss", false, gpt_oss},
     {"llama4_text", false, llama4},
     {"gemma", true, gemma},
-    {"gemma2", true, gemma2},
+    {"gemma2", true, emp_model_gemma2},
     {"vaultgemma", true, vaultgemma},
     {"gemma3_text", true, gemma3},
+    {"gemma3n_text", true, emp_model_gemma3n},
     {"gemma4_text", true, gemma4},
     {"deepseek_v2|deepseek_v3|kimi_k2|glm4_moe_lite|youtu|sarvam_mla|minicpm3", false,
      emp_model_deepseek},

@@ -95,6 +95,10 @@ void emp_model_nemotron_h(emp_fields *f, emp_transformer_model *m);
 void emp_model_kimi_linear(emp_fields *f, emp_transformer_model *m);
 void emp_model_nemotron_nas(emp_fields *f, emp_transformer_model *m);
 
+/** Gemma's norms around both parts, with windows in every other layer (families.c). */
+void emp_model_gemma2(emp_fields *f, emp_transformer_model *m);
+void emp_model_gemma3n(emp_fields *f, emp_transformer_model *m);
+
 /* Types whose attention sees some of the keys (families_layered.c). */
 
 void emp_model_deepseek_sparse(emp_fields *f, emp_transformer_model *m);

@@ -508,6 +508,48 @@ void emp_model_kimi_linear(emp_fields *f, emp_transformer_model *m)
     kimi_scan(f, &linear, m);
 }
 
+/* ---- Gemma 3n ---- */
+
+/* A size of each layer from the list of that name. */
+static int32_t size_in_list(const emp_fields *f, const char *name, int32_t i)
+{
+    const int64_t size = emp_json_integer(emp_fields_at(emp_fields_find(f, name), i));
+
+    return size < 0 || size > INT32_MAX ? 0 : (int32_t)size;
+}
+
+static void gemma3n_layer(emp_fields *f, emp_transformer_model *m, int32_t i)
+{
+    emp_transformer_layer *l = &m->layer[i];
+    const emp_json        *sparse = emp_fields_find(f, "activation_sparsity_pattern");
+    const int32_t          first =
+        m->layer_count - emp_fields_integer(f, "num_kv_shared_layers", 15);
+
+    if (emp_json_is(emp_fields_find(f, "intermediate_size"), EMP_JSON_ARRAY))
+        l->inner = size_in_list(f, "intermediate_size", i);
+    l->is_sparse = emp_json_count(sparse) > 0
+                       ? emp_json_number(emp_fields_at(sparse, i)) > 0
+                       : m->layer_count > 10 && i < 10;
+    for (int32_t k = first - 1; i >= first && k >= 0 && l->keys_of < 0; k--)
+        if ((m->layer[k].window == 0) == (l->window == 0)) l->keys_of = k;
+}
+
+/* Streams, embeddings of layers, and gates of which few count in the first layers; the last layers read the keys of an
+ * earlier one of their kind. */
+void emp_model_gemma3n(emp_fields *f, emp_transformer_model *m)
+{
+    emp_model_gemma2(f, m);
+    m->qk_norm = EMP_QK_NORM_HEAD;
+    m->has_value_norm = true;
+    m->alternates = emp_fields_integer(f, "altup_num_inputs", 4);
+    m->laurel_rank = emp_fields_integer(f, "laurel_rank", 64);
+    m->layer_embedding = emp_fields_integer(f, "hidden_size_per_layer_input", 256);
+    m->layer_embedding_rows = emp_fields_integer(f, "vocab_size_per_layer_input", 262144);
+    for (int32_t i = 0; i < m->layer_count; i++) m->layer[i].window = 0;
+    emp_model_windows(f, m, emp_model_but_the_last, 5);
+    for (int32_t i = 0; i < m->layer_count; i++) gemma3n_layer(f, m, i);
+}
+
 /* ---- Nemotron-NAS ---- */
 
 /* An inner size by its ratio, as DeciLM has it: two thirds, in multiples of 256. */

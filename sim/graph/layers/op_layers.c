@@ -360,6 +360,15 @@ EMP_COST(expand_streams)
     emp_view_cost(op, EMP_OP_ELEMENTWISE, terms * (double)emp_shape_elements(x), cost);
 }
 
+/* PredictStreams(x [tokens, n, hidden], w [tokens, n x n]): each stream of all. Its gradient reads dy before these. */
+EMP_COST(predict_streams)
+{
+    const emp_shape *x = &op->input[op->input_count > 2 ? 1 : 0].shape;
+
+    emp_view_cost(op, EMP_OP_ELEMENTWISE,
+                  (double)emp_shape_size(x, 1) * (double)emp_shape_elements(x), cost);
+}
+
 EMP_COST(collapse_streams)
 {
     const emp_shape *x = &op->input[op->input_count > 2 ? 1 : 0].shape;

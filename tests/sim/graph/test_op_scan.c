@@ -142,6 +142,27 @@ Test(op_scan, a_selective_scan_has_a_state_for_each_channel)
                      state);
 }
 
+/* Gemma 3n: each of three streams of seven tokens is a sum of all. */
+Test(op_scan, streams_are_predicted_of_all_streams)
+{
+    emp_graph_builder *b = kit_begin();
+    emp_op_attrs       stack = {.has_shape = true, .shape = EMP_SHAPE(7, 3, 16)};
+
+    kit_ops(b, "one, two, three, dy = f[7,16]; w = f[7,9]; c = f[7,3]");
+    kit_ops(b, "x = StackStreams@ one two three", &stack);
+    kit_ops(b, "y = PredictStreams x w; z = CorrectStreams y one c");
+    kit_ops(b, "e = AddToStreams z two; m = MatchMagnitude one two");
+    kit_ops(b, "dp = PredictStreamsGrad e x w; dc = CorrectStreamsGrad e y one c");
+    kit_expect_outputs(b, "e", "f[7,3,16]");
+    kit_expect_outputs(b, "dp", "f[7,3,16] f[7,9]");
+    kit_expect_outputs(b, "dc", "f[7,3,16] f[7,16] f[7,3]");
+    OWN_GRAPH g = kit_finish(b);
+    cr_expect_eq(kit_cost(g, "y")->flops, 2.0 * 3 * (7 * 3 * 16));
+    cr_expect_eq(kit_cost(g, "dp")->flops, 2 * kit_cost(g, "y")->flops);
+    cr_expect_eq(kit_cost(g, "x")->bytes_read, 4 * 3 * 7 * 16);
+    cr_expect_eq(kit_cost(g, "x")->bytes_written, 4 * 3 * 7 * 16);
+}
+
 Test(op_scan, convolutions_keep_the_last_inputs)
 {
     emp_graph_builder *b = kit_begin();

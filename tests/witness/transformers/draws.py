@@ -19,7 +19,7 @@ camembert qwen2_vl_text qwen2_5_vl_text qwen3_vl_text qwen3_vl_moe_text step3p5 
 exaone_moe hunyuan_v1_dense hunyuan_v1_moe phimoe granitemoe granitemoeshared dots1 afmoe ernie4_5_moe bamba
 granitemoehybrid mamba2 lfm2 lfm2_moe qwen3_next vaultgemma glm4_moe_lite solar_open
 youtu sarvam_mla sarvam_moe minicpm3 flex_olmo codegen jais2 mellum iquestcoder internlm3 qwen2_5_omni_text glm4v_moe_text
-paddleocr_vl_text modernbert mamba falcon_mamba jamba falcon_h1 apertus minimax""".split()
+paddleocr_vl_text modernbert mamba falcon_mamba jamba falcon_h1 apertus minimax gemma3n_text""".split()
 # Types of an encoder and a decoder.
 PAIRS = """t5 mt5 umt5 bart mbart marian m2m_100 pegasus plbart blenderbot blenderbot-small whisper""".split()
 TYPES += PAIRS
@@ -54,7 +54,7 @@ CHOICES = {
     "conv_L_cache": (2, 3, 4), "num_dense_layers": (0, 1, 2), "moe_num_shared_experts": (0, 1, 2), "moe_layer_start_index": (0, 1, 2),
     "moe_layer_interval": (1, 2), "state_size": (8, 16), "block_multiple_of": (8, 16), "block_ffn_dim_multiplier": (1.0, 1.3),
     "sliding_window_pattern": (2, 3), "global_attn_every_n_layers": (2, 3), "global_head_dim": (16, 32), "num_global_key_value_heads": (1, 2), "max_position_embeddings": (128, 200), "n_positions": (128, 200),
-    "block_size": (8, 16), "expand": (1, 2), "time_step_rank": ("auto", 5, 12), "mamba_dt_rank": ("auto", 5, 12), "attn_layer_period": (2, 3), "attn_layer_offset": (0, 1),
+    "altup_num_inputs": (2, 3, 4), "laurel_rank": (8, 12), "block_size": (8, 16), "expand": (1, 2), "time_step_rank": ("auto", 5, 12), "mamba_dt_rank": ("auto", 5, 12), "attn_layer_period": (2, 3), "attn_layer_offset": (0, 1),
     "expert_layer_period": (2, 3), "expert_layer_offset": (0, 1), "local_attention": (4, 6, 16), "d_kv": (8, 16), "relative_attention_num_buckets": (8, 32), "feed_forward_proj": ("relu", "gated-gelu", "gated-silu"), "num_mel_bins": (8, 20),
     "max_source_positions": (11, 24), "max_target_positions": (128, 200), "decoder_vocab_size": (100, 130),
     "max_seq_len": (128, 200), "_sliding_window_pattern": (2, 3, 6), "final_logit_softcapping": (None, 30.0),
@@ -223,6 +223,11 @@ def fit(model_type, members, rng):
     if model_type in ("qwen3_5_text", "qwen3_5_moe_text", "kimi_linear"):
         kinds = [rng.choice(("full_attention", "linear_attention")) for _ in range(layers)]
         members["layer_types"] = ["full_attention", *kinds[1:]]
+    if model_type == "gemma3n_text":
+        members["num_hidden_layers"] = layers = 5 * rng.randint(1, 3)
+        members["num_kv_shared_layers"] = rng.choice((0, layers - 5))
+        members["hidden_size_per_layer_input"] = 16
+        members["intermediate_size"] = [rng.choice((24, 40)) for _ in range(layers)]
     if model_type == "minimax":
         members["sliding_window"] = None  # its cache would keep all tokens
         members["layer_types"] = [rng.choice(("full_attention", "linear_attention")) for _ in range(layers)]
