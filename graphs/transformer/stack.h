@@ -53,9 +53,9 @@ emp_port emp_stack_kept(emp_stack *s, const char *name, emp_shape shape, int32_t
 emp_port emp_stack_write(emp_stack *s, const char *name, emp_port x, int64_t rows,
                          emp_port positions, int32_t unit);
 
-/** Attention to what the encoder has read (cross.c). */
+/** Attention to what the encoder has read. */
 emp_port emp_stack_cross_attention(emp_stack *s, emp_port x);
-/** Makes the biases of scores that a layer's attention of new tokens to \a keys adds, where the model has them (cross.c). */
+/** Makes the biases of scores that a layer's attention of new tokens to \a keys adds, where the model has them. */
 void emp_stack_relate(emp_stack *s, int64_t keys);
 
 /** Attention of [tokens, hidden], with its projections (attention.c). */

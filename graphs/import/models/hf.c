@@ -37,7 +37,7 @@ const emp_option emp_hf_options[] = {
         "tokens of a sequence; 0 = 2048, or the model's positions if fewer", 0),
     EMP_INTEGER_OPTION("source", hf_values, source, 0, 1 << 24,
                        "tokens that the encoder reads of a sequence, if the model has an "
-                       "encoder beside a decoder; 0 = as many as seq by default",
+                       "encoder beside a decoder; 0 = 2048, or its positions if fewer",
                        0),
     EMP_INTEGER_OPTION(
         "ubatch", hf_values, micro_batch, -1, 1 << 24,
